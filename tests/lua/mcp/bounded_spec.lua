@@ -90,7 +90,7 @@ end
 describe("a message to a client", function()
 	setup(function()
 		launch = attempt.launch
-		attempt.launch = { request_id = "req_01TEST" .. math.random(1 << 40) }
+		attempt.launch = { request_id = ("req_%026d"):format(math.random(1 << 40)) }
 		math.randomseed(7)
 	end)
 	teardown(function() attempt.launch = launch end)
