@@ -121,7 +121,7 @@ function M.gates(run, gates, begins)
 		local way = way_to(run, run.workflow.steps, TOP, gate.key)
 		if not way and not (begins and begins(gate.key)) then
 			refuse(run, "CONFLICT", ("Step %s has asked a person, and the file has changed: in a repair, or an earlier round, it isn't asked anew")
-				:format(gate.key), "Undo the change, or start a new run: runner workflow run " .. run.workflow.path)
+				:format(gate.key), "Undo the change: another file is another run")
 		end
 		put_way_back(run, way or {}, known, begins)
 	end

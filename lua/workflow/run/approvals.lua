@@ -337,7 +337,7 @@ function M.hold(db, row, workflow, marked, before)
 		local why = gate.file ~= file and hindrance(gate, workflow, before)
 		if why then
 			errors.raise("CONFLICT", ("Step %s has asked a person, and %s"):format(gate.key, why), { side_effects = "none",
-				suggestion = "runner workflow show " .. row.id, fix_required = "Undo the change, or start a new run: runner workflow run " .. row.file,
+				suggestion = "runner workflow show " .. row.id, fix_required = "Undo the change: another file is another run",
 				context = { run = row.id, step_key = gate.key, approval = gate.id } })
 		end
 	end
