@@ -220,6 +220,7 @@ static void test_text_without_a_line_that_has_room(void **unused UNUSED)
 	assert_false(run.verdict.report.ok);
 	assert_string_equal(run.verdict.report.code, "OUTPUT_TOO_LARGE");
 	assert_int_equal(run.verdict.report.text.len, 0);
+	buf_release(&run.rest);
 	run_close(&run);
 }
 
