@@ -4,7 +4,7 @@
 
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
-local rules = require "runner.core.rules"
+local sizes = require "runner.core.sizes"
 local tables = require "runner.core.tables"
 
 local M = {}
@@ -84,7 +84,7 @@ end
 ---@param framework table values of runner's own flags
 ---@return integer?
 function M.asked(framework)
-	local asked = framework.max_bytes or rules.size(os.getenv(VARIABLE) or "", LEAST)
+	local asked = framework.max_bytes or sizes.size(os.getenv(VARIABLE) or "", LEAST)
 	return least(asked, of_policies(attempt.policy))
 end
 

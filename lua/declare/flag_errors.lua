@@ -7,6 +7,7 @@ local contract = require "runner.declare.contract"
 local flags = require "runner.declare.flags"
 local command_line = require "runner.core.command_line"
 local suggest = require "runner.core.suggest"
+local is_option = require("runner.declare.values").is_option
 
 local M = {}
 
@@ -94,8 +95,6 @@ local function no_stream_problem(spelt, command)
 		message = ("'%s' does not stream: its declaration has no streams"):format(require("runner.core.command_line").typed(command.name)) }
 end
 
----An unknown flag. If it was probably meant for one that takes a value, the next token is
----that value, and its row isn't reported as missing too.
 ---@param spelt string
 ---@param has_value any was it written --flag=value?
 ---@param value? string its value, or what stands after it
@@ -124,6 +123,36 @@ function M.unknown(spelt, has_value, value, rows, command, find)
 	local negated = row and row.type ~= "boolean" and row or nil
 	local meant = negated or near[1] and find(near[1]:sub(3)) or nil
 	return meant, unknown_problem(spelt, near, negated), meant and meant.type ~= "boolean" and not negated and not has_value or false
+end
+
+---An unknown flag at i. If it was probably meant for one that takes a value, the next token is that value, and its row
+---isn't reported as missing too.
+---@param s table the state of a parse (lua/project/args.lua)
+---@param tokens string[]
+---@param i integer
+---@param spelt string
+---@param has_value any was it written --flag=value?
+---@param find fun(s: table, name: string): table?, boolean? the row that `--name` sets
+---@param most integer of more problems, only the number is kept
+---@return integer last index of the last token that was used
+function M.pass(s, tokens, i, spelt, has_value, find, most)
+	s.count = s.count + 1
+	if s.count > most then
+		return i
+	end
+	local text = tokens[i + 1]
+	local is_value = not has_value and text and not is_option(text)
+	local value = has_value and tokens[i]:match "=(.*)$" or is_value and text or nil
+	local meant, problem, takes_next = M.unknown(spelt, has_value, value, s.rows, s.opts.command, function(name)
+		return find(s, name)
+	end)
+	s.problems[s.count] = problem
+	if not meant then
+		s.spare = (s.spare or 0) + (is_value and 1 or 0)
+		return i
+	end
+	s.meant[meant] = true
+	return takes_next and is_value and i + 1 or i
 end
 
 return M

@@ -5,7 +5,8 @@ local rules = require "runner.core.rules"
 local M = {}
 
 M.rules = {
-	memory = rules.size, cpu = rules.duration, processes = rules.whole(1, 1000000), open_files = rules.whole(16, 1000000),
+	memory = require("runner.core.sizes").size, cpu = rules.duration,
+	processes = rules.whole(1, 1000000), open_files = rules.whole(16, 1000000),
 }
 
 ---Walk them. "none" is nil here, but for memory: there it lifts the default.

@@ -7,7 +7,7 @@ local M = {}
 
 -- 0 would be no limit.
 local function bytes(v)
-	local n = rules.size(v, 1)
+	local n = require("runner.core.sizes").size(v, 1)
 	return n ~= 0 and n or nil
 end
 

@@ -106,7 +106,7 @@ local function finish(s)
 		rare.check_rules(s, add_problem)
 	end
 	if s.opts.getenv or host.is_configured() then
-		caller().read_environment(s, from_environment)
+		require("runner.project.flag_variables").read(s, from_environment, add_problem)
 	end
 	local spare = s.spare or 0 -- values of unknown flags, which have taken the places of others
 	if s.excess[spare + 1] then

@@ -133,28 +133,8 @@ local function take_next(s, row, tokens, i, spelt)
 	return i + 1
 end
 
--- An unknown flag. If it was probably meant for one that takes a value, the
--- next token is that value, and its row isn't reported as missing too.
 local function unknown(s, tokens, i, spelt, has_value)
-	if s.count >= MAX_PROBLEMS then
-		s.count = s.count + 1
-		return i
-	end
-	local text = tokens[i + 1]
-	local is_value = not has_value and text and not is_option(text)
-	local value = has_value and tokens[i]:match "=(.*)$" or is_value and text or nil
-	local meant, problem, takes_next = require("runner.declare.flag_errors").unknown(spelt, has_value, value, s.rows,
-		s.opts.command, function(name)
-			return find(s, name)
-		end)
-	s.count = s.count + 1
-	s.problems[s.count] = problem
-	if not meant then
-		s.spare = (s.spare or 0) + (is_value and 1 or 0)
-		return i
-	end
-	s.meant[meant] = true
-	return takes_next and is_value and i + 1 or i
+	return require("runner.declare.flag_errors").pass(s, tokens, i, spelt, has_value, find, MAX_PROBLEMS)
 end
 
 local function long(s, tokens, i)
@@ -228,30 +208,6 @@ function M.read_tokens(s, tokens)
 		end
 		i = i + 1
 	end
-end
-
--- Variables that are not a flag's, and have a rule of their own.
-local SETTINGS = { "RUNNER_EXIT_TABLE", "RUNNER_LOAD_TIMEOUT", "RUNNER_MAX_OUTPUT_BYTES", "RUNNER_SEED" }
-
-local function check_settings(s)
-	for _, name in ipairs(SETTINGS) do
-		local text = (s.opts.getenv or os.getenv)(name)
-		if text and text ~= "" and not require("runner.declare.environment").accepts(name, text) then
-			add_problem(s, "setting", name, text)
-		end
-	end
-end
-
----Read the variables of runner's own flags that were not given, and check the others that runner has.
----@param s table the state of a parse
----@param read fun(s: table, row: runner.FlagRow): boolean reads that of a row
-function M.read_environment(s, read)
-	for _, row in ipairs(flags.rows) do
-		if not s.framework_given[row.name] then
-			read(s, row)
-		end
-	end
-	check_settings(s)
 end
 
 ---The index of the last token of runner's own flag at i, in front of a command's words or (with `has_words`)

@@ -5,7 +5,7 @@
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
-local rules = require "runner.core.rules"
+local sizes = require "runner.core.sizes"
 
 local M = {}
 
@@ -18,7 +18,7 @@ local WAIT_MS = 800 -- for a pipe that nobody asked us to wait for
 -- --- bytes ------------------------------------------------------------------------------
 
 local function stdin_max(spec)
-	return rules.size(os.getenv(VARIABLE) or "", 1) or spec and spec.max_bytes or STDIN_MAX
+	return sizes.size(os.getenv(VARIABLE) or "", 1) or spec and spec.max_bytes or STDIN_MAX
 end
 
 local function check_variable(problems)

@@ -192,7 +192,7 @@ static const char *const modules[] = {
 static const char *const modules_of_calls[] = {
 	"core/errors", "core/json_text", "core/lenient_json", "core/tables", "declare/arguments", "declare/contract",
 	"declare/contract/input", "declare/flags", "declare/rare_arguments", "project/argv_parser", "project/call_flags",
-	"project/payload", "project/place", "project/stdin_arguments", NULL,
+	"project/flag_variables", "project/payload", "project/place", "project/stdin_arguments", NULL,
 };
 
 /* … and what one does that has arguments and a policy, and that fails: tests/cli/warm.bats compares. */

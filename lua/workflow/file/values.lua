@@ -157,7 +157,7 @@ M.shaped(M.number, "number")
 ---@param name string of the key
 ---@return number?
 function M.size(check, node, name)
-	local bytes = node.text and node.kind ~= "null" and rules.size(node.text, 0)
+	local bytes = node.text and node.kind ~= "null" and require("runner.core.sizes").size(node.text, 0)
 	if bytes then
 		return bytes > 0 and bytes or math.huge
 	end
