@@ -31,7 +31,7 @@ M.rooms = {
 	{ name = "output", path = "lua/output/", uses = { BINDINGS, "core" }, owns = "a result as text" },
 	{ name = "library", path = "lua/library/", uses = { BINDINGS, "core", "output" }, owns = "what scripts may require: runner.path, runner.text …" },
 	{ name = "task", path = "lua/task/", uses = { BINDINGS, "core" }, owns = "several things at once: coroutines over processes and timers" },
-	{ name = "ctx", path = "lua/ctx/", uses = { BINDINGS, "core", "declare", "task", "invoke", "state" }, owns = "what a script may do" },
+	{ name = "ctx", path = "lua/ctx/", uses = { BINDINGS, "core", "declare", "task", "invoke", "state", "types" }, owns = "what a script may do" },
 	{ name = "invoke", path = "lua/invoke.lua", uses = { BINDINGS, "core" }, owns = "one of our own commands as a child" },
 	{ name = "state", path = "lua/state/", uses = { BINDINGS, "core" }, owns = "the database: opening, migrations, locks that prove an owner" },
 	{ name = "telemetry", path = "lua/telemetry/", uses = { BINDINGS, "core" }, owns = "traces: their numbers, OTLP, and where spans go" },

@@ -57,26 +57,13 @@ local function ended(argv)
 		timed_out = false, argv = argv }
 end
 
-local Process = { __close = nothing }
+local Process = {
+	wait = function(self) return ended(self.argv) end,
+	alive = function() return false end, kill = function() return false end,
+	lines = function() return nothing end, write = function() return true end,
+	close = nothing, close_stdin = nothing, __close = nothing,
+}
 Process.__index = Process
-
-function Process:wait()
-	return ended(self.argv)
-end
-
-function Process.alive()
-	return false
-end
-
-function Process.lines()
-	return nothing
-end
-
-function Process.write()
-	return true
-end
-
-Process.kill, Process.close, Process.close_stdin = Process.alive, nothing, nothing
 
 -- A wrong spec is as wrong in a dry run.
 local function checked(method, ctx, spec)
@@ -117,6 +104,23 @@ local function lock(_, name)
 	return free_lock()
 end
 
+local STAND_INS = {
+	http = http, lock = lock,
+	confirm = function() return true end,
+	run = program("run", function(options) return ended(options.argv) end),
+	delegate = program("delegate", function() return { exit_code = 0 } end),
+	exec = program("exec", function(options) return ended(options.argv) end),
+	spawn = program("spawn", function(options) return setmetatable({ argv = options.argv }, Process) end),
+	pipeline = program("pipeline", function(_, stages)
+		local result = ended()
+		result.stages = {}
+		for i, stage in ipairs(stages) do
+			result.stages[i] = ended(stage.argv)
+		end
+		return result
+	end),
+}
+
 -- --- Lua's own functions --------------------------------------------------------------------
 
 local FIXES = {
@@ -143,20 +147,9 @@ local function arm(ctx)
 	ctx.fs = setmetatable(files(), { __index = function(_, name)
 		return require("runner.ctx.fs")[name]
 	end })
-	ctx.http, ctx.lock = http, lock
-	ctx.confirm = function() return true end
-	ctx.run = program("run", function(options) return ended(options.argv) end)
-	ctx.delegate = program("delegate", function() return { exit_code = 0 } end)
-	ctx.exec = program("exec", function(options) return ended(options.argv) end)
-	ctx.spawn = program("spawn", function(options) return setmetatable({ argv = options.argv }, Process) end)
-	ctx.pipeline = program("pipeline", function(_, stages)
-		local result = ended()
-		result.stages = {}
-		for i, stage in ipairs(stages) do
-			result.stages[i] = ended(stage.argv)
-		end
-		return result
-	end)
+	for name, stand_in in pairs(STAND_INS) do
+		ctx[name] = require("runner.ctx.methods").guarded(name, stand_in)
+	end
 end
 
 local function is_object(data)

@@ -33,23 +33,14 @@ local LAZY = {
 }
 
 -- field → how it comes to be, once
-local FIELDS = {}
-
-function FIELDS.tempdir()
-	return require("runner.ctx.temporary_files").directory()
-end
-
-function FIELDS.input()
-	return attempt.input.value
-end
-
-function FIELDS.env()
-	return require "runner.ctx.env"
-end
-
-function FIELDS.fs()
-	return require "runner.ctx.fs"
-end
+local FIELDS = {
+	tempdir = function() return require("runner.ctx.temporary_files").directory() end,
+	input = function() return attempt.input.value end,
+	env = function() return require "runner.ctx.env" end,
+	fs = function() return require "runner.ctx.fs" end,
+	token = function() return attempt.token end,
+	headless = function() return require("runner.core.requirements").is_headless() end,
+}
 
 function FIELDS.previous()
 	local launch = attempt.launch
@@ -62,14 +53,6 @@ function FIELDS.previous()
 		completed_steps = launch.previous_steps and json.decode(launch.previous_steps) or nil,
 		progress = launch.previous_progress and json.decode(launch.previous_progress) or nil,
 	}
-end
-
-function FIELDS.token()
-	return attempt.token
-end
-
-function FIELDS.headless()
-	return require("runner.core.requirements").is_headless()
 end
 
 function FIELDS.max_attempts()
@@ -85,15 +68,6 @@ local function is_ctx(v)
 	return type(v) == "table" and v._run_deferred ~= nil
 end
 
-local function guarded(name, method)
-	return function(self, ...)
-		if not is_ctx(self) then
-			require("runner.ctx.misuse").without_colon(name)
-		end
-		return method(self, ...)
-	end
-end
-
 ---The method itself, which its module exports.
 ---@param name string
 ---@return fun(ctx: runner.Context, ...: any): any ...
@@ -101,9 +75,26 @@ function M.of(name)
 	return require("runner.ctx." .. LAZY[name])[name]
 end
 
+---What a script calls as a method of ctx: with a colon, and with no argument too many.
+---@param name string
+---@param stand_in? function in the place of the method itself
+---@return function? method nil: ctx has none of that name
+function M.guarded(name, stand_in)
+	local method = Context[name] or LAZY[name] and M.of(name)
+	local most = method and debug.getinfo(method, "u").nparams - 1
+	method = stand_in or method
+	return method and function(self, ...)
+		if not is_ctx(self) then
+			require("runner.ctx.misuse").without_colon(name)
+		elseif select("#", ...) > most then
+			require("runner.ctx.misuse").too_many(name, most, table.pack(...))
+		end
+		return method(self, ...)
+	end
+end
+
 local function method_of(key)
-	local method = Context[key] or LAZY[key] and M.of(key)
-	methods[key] = method and guarded(key, method)
+	methods[key] = M.guarded(key)
 	return methods[key]
 end
 

@@ -33,6 +33,47 @@ function M.without_colon(name)
 	M.raise("ctx." .. name, "called with a dot instead of a colon", ("Write ctx:%s(…), with a colon"):format(name))
 end
 
+-- The inside of the one table that was meant, of the words and keys in all that were given.
+local function one_table(name, given)
+	local items, keys = {}, {}
+	for i = 1, given.n do
+		for k, v in next, type(given[i]) == "table" and given[i] or { given[i] } do
+			if type(k) == "string" then
+				keys[#keys + 1] = k .. " = …"
+			elseif type(v) == "string" or math.type(v) then
+				items[#items + 1] = (name == "http" and "url = " or "") .. M.shown(v)
+			end
+		end
+	end
+	table.sort(keys)
+	if name == "pipeline" or #items == 0 or #items + #keys > 20 then
+		items = { name == "pipeline" and '{ "ls" }, { "wc", "-l" }' or "…" }
+	end
+	return table.concat(table.move(keys, 1, math.min(#keys, 20), #items + 1, items), ", ")
+end
+
+---A method was called with more arguments than it takes, which would have no effect. What is nil says nothing.
+---@param name string
+---@param most integer that it takes
+---@param given table as of table.pack
+function M.too_many(name, most, given)
+	local last = given.n
+	while last > most and given[last] == nil do
+		last = last - 1
+	end
+	if last == most then
+		return
+	end
+	local form = require("runner.types.runner"):match("function Context:" .. name .. "(%b())") or "(…)"
+	if form == "(spec)" then
+		form = ("{ %s }, with all in the one table"):format(one_table(name, given))
+	elseif math.type(given[last]) and type(given[last - 1]) == "string" then -- as of gsub
+		form = form .. "; parentheses around a call keep its first value alone"
+	end
+	M.raise("ctx:" .. name, ("takes %s, not %d"):format(most == 0 and "no argument" or most == 1 and "one argument"
+		or ("at most %d arguments"):format(most), last), "Write ctx:" .. name .. form)
+end
+
 local RUN = 'Write ctx:run{ "git", "status" }, a word for each; or let the command be a script: shell = "git status" in the place of run'
 local FS = "Write ctx.fs.%s(…)"
 local HABITS = {

@@ -81,6 +81,46 @@ raises() {
 	expect "e.error.fix_required == 'Write ctx:http(…), with a colon'"
 }
 
+# Every method of lua/types/runner.lua with its arguments, and one more.
+@test "an argument too many is an error that says what to write, for every method, in a dry run too" {
+	local rows flag
+	rows=$(sed -n 's/^function Context:\([a-z_]*\)(\(.*\)) end$/{ "\1", "\2" },/p' "$ROOT/lua/types/runner.lua")
+	[ "$(wc -l <<<"$rows")" -ge 33 ]
+	rows=${rows//$'\n'/ }
+	command_file odd <<-LUA
+		return { description = "x", danger_level = "mutating", dry_run = true, timeout = "none", retry = { retries = 0 }, run = function(_, ctx)
+			local out = {}
+			for i, row in ipairs { $rows } do
+				local given = { ctx }
+				for _ in row[2]:gmatch "%a+" do given[#given + 1] = "x" end
+				local most = #given - 1
+				given[#given + 1] = { key = 1 }
+				local ok, e = pcall(ctx[row[1]], table.unpack(given))
+				out[i] = { name = row[1], takes = row[2], ok = ok, message = e.message, fix = e.fix_required, code = e.code, most = most }
+			end
+			return { rows = out }
+		end }
+	LUA
+	for flag in --dry-run --quiet; do
+		answers 0 odd $flag
+		expect 'len(e.data["rows"]) >= 33 and [r for r in e.data["rows"] if r["ok"] or r["code"] != "INTERNAL_ERROR"
+			or not r["message"].startswith("%s/commands/odd.lua:8: ctx:%s: takes " % (e.meta["cwd"], r["name"]))
+			or not r["message"].endswith(["no argument, not 1", "one argument, not 2", "at most 2 arguments, not 3", "at most 3 arguments, not 4"][r["most"]])
+			or not r["fix"].startswith("Write ctx:%s%s" % (r["name"], "{ " if r["takes"] == "spec" else "(%s)" % r["takes"]))] == []'
+	done
+}
+
+@test "an argument too many: the keys of a second table belong into the first; nil is none" {
+	raises "ctx:run: takes one argument, not 2" <<<'ctx:run({ "seq", "3" }, { on_line = print, timeout = 1 })'
+	expect "e.error.fix_required == 'Write ctx:run{ \"seq\", \"3\", on_line = …, timeout = … }, with all in the one table'"
+	raises "ctx:http: takes one argument, not 2" <<<'ctx:http("https://a.example", { method = "POST" })'
+	expect "e.error.fix_required == 'Write ctx:http{ url = \"https://a.example\", method = … }, with all in the one table'"
+	raises "ctx:log: takes at most 2 arguments, not 3" <<<'ctx:log("info", ("a"):gsub("a", "b"))'
+	expect "e.error.fix_required.endswith('parentheses around a call keep its first value alone')"
+	body odd <<<'ctx:sleep(0, nil, nil) ctx:log("info", "x", nil) return 1'
+	answers 0 odd
+}
+
 @test "a misspelt name of ctx is named; what inherits from ctx is one" {
 	raises "did you mean 'pipeline'?" <<<'ctx:pipline { { "ls" } }'
 	raises "did you mean 'tempdir'?" <<<'return ctx.tempdri'
