@@ -10,6 +10,7 @@ local json = require "runner.json"
 local kept_files = require "runner.core.kept"
 local rpc = require "runner.mcp.rpc"
 local tables = require "runner.core.tables"
+local truncate = require "runner.output.truncate"
 local visible = require "runner.core.visible"
 
 local M = {}
@@ -54,13 +55,23 @@ local function rest_of(content)
 	return rest
 end
 
-local function warnings_of(cuts)
-	local out = {}
-	for i, cut in ipairs(cuts) do
-		out[i] = { code = "FIELD_TRUNCATED", message = ("%s was cut from %d to %d %s"):format(cut.field, cut.before, cut.after,
-			cut.items and "items" or "bytes") }
+-- One row for one cut: a list or text that the call itself has cut was larger before.
+local function add_warnings(content, cuts)
+	local rows = {}
+	for _, warning in ipairs(content.warnings) do
+		rows[warning.code == "FIELD_TRUNCATED" and type(warning.context) == "table" and warning.context.field or 0] = warning
 	end
-	return out
+	for _, cut in ipairs(cuts) do
+		local before = rows[cut.field] and rows[cut.field].context[cut.items and "original_items" or "original_bytes"]
+		before = math.type(before) == "integer" and before
+		cut.before = before or cut.before
+		local row = truncate.warnings { cut }[1]
+		if before then
+			tables.add(rows[cut.field], row)
+		else
+			table.insert(content.warnings, row)
+		end
+	end
 end
 
 -- A page ends where it is cut, and its cursor goes on there; of the last page, which has none, meta.rest has all. False: no
@@ -91,9 +102,7 @@ local function cut_to(text, rest, most)
 	if not content or content.ok and not end_page(content, rest) then
 		return nil
 	end
-	for _, warning in ipairs(warnings_of(cuts)) do
-		table.insert(content.warnings, warning)
-	end
+	add_warnings(content, cuts)
 	content.meta.truncated, content.meta.rest = true, rest
 	return content
 end

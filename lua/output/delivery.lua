@@ -217,7 +217,11 @@ function M.deliver(data, text, format)
 	end
 	local window = attempt.window and require "runner.output.tokens"
 	if window and format == "json" and not attempt.window.count then
-		text = window.json(data, text)
+		local problem
+		text, problem = window.json(data, text)
+		if not text then
+			return nil, problem
+		end
 	end
 	local rendered, rows = rendered_as(window and attempt.window.format or format, data, text)
 	if not rendered then

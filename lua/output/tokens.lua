@@ -1,18 +1,19 @@
--- tokens: a window of a result, counted in tokens (REQ-O-049): --token-limit, --token-offset,
--- --token-count. A window holds whole elements: items of a list, members of an object, or those of
--- the one member that is most of it, lines of text. The only tokenizer is bytes4, a token for every 4 bytes: those of models need tables of
--- megabytes, and differ. Loaded where a call has one of the flags.
+-- tokens: a window of a result, counted in tokens (REQ-O-049): --token-limit, --token-offset, --token-count. It holds whole
+-- items of a list, or lines of a text, as many as a page of so many bytes does (lua/output/truncate.lua); what is still too
+-- large loses the tails of its texts, as any bounded answer does. The only tokenizer is bytes4, a token for every 4 bytes:
+-- those of models need tables of megabytes, and differ. Loaded where a call has one of the flags.
 
 local attempt = require "runner.core.attempt"
-local host = require "runner.host"
+local errors = require "runner.core.errors"
 local json = require "runner.json"
 local tables = require "runner.core.tables"
+local truncate = require "runner.output.truncate"
 
 local M = {}
 
 local BYTES = 4 -- of a token
 local MARK = "[TRUNCATED]" -- the last element of a window that is not the last
-local MARKED = "_truncated" -- its name in an object
+local SEPARATED = #MARK + 3 -- its bytes in a list
 
 ---@class runner.Window what the caller wants (lua/project/call_flags.lua)
 ---@field limit? integer tokens
@@ -20,160 +21,40 @@ local MARKED = "_truncated" -- its name in an object
 ---@field count? true only how many there are
 ---@field format "json"|runner.TextFormat of the result
 
-local function meta(name, value)
-	host.send("META", { name = name, data = assert(json.encode(value, { envelope = true })) }, true)
-end
-
-local function size(v)
-	return #assert(json.encode(v, { envelope = true }))
-end
+local meta, size = truncate.meta, truncate.size
 
 local function tokens_of(bytes)
 	return (bytes + BYTES - 1) // BYTES
 end
 
--- --- which elements -------------------------------------------------------------------------
-
----@class runner.Elements a result as its elements
----@field sizes integer[] bytes of each, with what separates them
----@field around integer bytes of what is in every window
----@field mark integer bytes of the mark, with what separates it
----@field make fun(first: integer, last: integer, marked: boolean): any
-
--- The last element of a window of so many bytes, and whether it is shown: one that is larger than
--- a window of its own is not, where `forced`. Nothing shown and not forced: first - 1.
-local function window(e, first, bytes, forced)
-	local n, used, fitting = #e.sizes, e.around, first - 1
-	for i = first, n do
-		used = used + e.sizes[i]
-		if used + e.mark <= bytes then
-			fitting = i
-		elseif used > bytes then
-			return fitting >= first and fitting or forced and first or first - 1, fitting >= first
-		end
-	end
-	return n, true
-end
-
--- The first element that earlier windows have not shown: those of the limit, and what is left of
--- the offset.
-local function first_of(e, wanted)
-	local left, first = wanted.offset, 1
-	while left > 0 and first <= #e.sizes do
+-- The elements that the caller wants, of those that earlier windows have not shown; a mark has `mark` bytes, and `around` are
+-- in each window.
+local function choose(elements, around, mark, size_of)
+	local wanted = attempt.window
+	local first, last, left = 1, #elements, wanted.offset
+	while left > 0 and first <= #elements do
 		local tokens = math.min(wanted.limit or left, left)
-		first = window(e, first, tokens * BYTES, tokens == (wanted.limit or left)) + 1
+		first = truncate.last(elements, first, tokens * BYTES - around, mark, size_of) + 1
 		left = left - tokens
 	end
-	return first
-end
-
--- What the caller wants of them; `whole` is all, where that is it.
-local function choose(e, whole)
-	local wanted = attempt.window
-	local first, n = first_of(e, wanted), #e.sizes
-	local last, shown = n, true
 	if wanted.limit then
 		meta("token_limit", wanted.limit)
-		last, shown = window(e, first, wanted.limit * BYTES, true)
+		last = truncate.last(elements, first, wanted.limit * BYTES - around, mark, size_of)
 	end
 	if wanted.offset > 0 then
 		meta("token_offset", wanted.offset)
 	end
-	if not shown then
-		attempt.warn("ELEMENT_TOO_LARGE", ("An element of %d tokens has no room in a window of %d")
-			:format(tokens_of(e.sizes[first]), wanted.limit), { tokens = tokens_of(e.sizes[first]) })
-	end
-	if last < n or not shown then
-		meta("truncated", true)
-	end
-	if last < n then
+	if last < #elements then
 		meta("next_token_offset", wanted.offset + wanted.limit)
 	end
-	if first == 1 and last == n and shown then
-		return whole
-	end
-	return e.make(first, shown and last or first - 1, last < n or not shown)
+	return table.move(elements, first, last, 1, {}), last < #elements
 end
 
--- --- results as elements -----------------------------------------------------------------------
-
-local function of_list(list)
-	local sizes = {}
-	for i, item in ipairs(list) do
-		sizes[i] = size(item) + 1
-	end
-	return { sizes = sizes, around = 2, mark = #MARK + 3, make = function(first, last, marked)
-		local out = table.move(list, first, last, 1, {})
-		out[#out + 1] = marked and MARK or nil
-		return json.array(out)
-	end }
+-- An element that nothing of has room is left out.
+local function warn_left_out(bytes)
+	attempt.warn("ELEMENT_TOO_LARGE", ("An element of %d tokens has no room in a window of %d")
+		:format(tokens_of(bytes), attempt.window.limit), { tokens = tokens_of(bytes) })
 end
-
-local function of_members(object)
-	local names, sizes = tables.sorted_keys(object), {}
-	for i, name in ipairs(names) do
-		sizes[i] = size(name) + size(object[name]) + 2
-	end
-	return { sizes = sizes, around = 2, mark = #MARKED + #MARK + 6, make = function(first, last, marked)
-		local out = { [MARKED] = marked and MARK or nil }
-		for i = first, last do
-			out[names[i]] = object[names[i]]
-		end
-		return out
-	end }
-end
-
-local elements
-
--- An object that is mostly one list or object: the elements of that.
-local function of_inner(object, name)
-	local e = elements(object[name])
-	local make = e.make
-	e.around = e.around + size(object) - size(object[name])
-	e.make = function(...)
-		local out = tables.add({}, object)
-		out[name] = make(...)
-		return out
-	end
-	return e
-end
-
--- The member that takes more than half of an object, and leaves room for the rest in each window.
-local function main_member(object)
-	local all, limit = size(object), attempt.window.limit
-	for _, name in ipairs(tables.sorted_keys(object)) do
-		local v = object[name]
-		if type(v) == "table" and next(v) ~= nil then
-			local bytes = size(v)
-			if bytes * 2 > all and not (limit and (all - bytes) * 2 > limit * BYTES) then
-				return name
-			end
-		end
-	end
-end
-
-function elements(data)
-	if data[1] ~= nil or json.is_array(data) then
-		return of_list(data)
-	end
-	local name = main_member(data)
-	return name and of_inner(data, name) or of_members(data)
-end
-
-local function of_lines(text, format)
-	local lines, sizes = {}, {}
-	for line in text:gmatch "[^\n]*\n?" do
-		if line ~= "" then
-			lines[#lines + 1], sizes[#sizes + 1] = line, #line
-		end
-	end
-	local mark = format == "jsonl" and ('{"%s":"%s"}\n'):format(MARKED, MARK) or MARK .. "\n"
-	return { sizes = sizes, around = 0, mark = #mark, make = function(first, last, marked)
-		return table.concat(lines, "", first, last) .. (marked and mark or "")
-	end }
-end
-
--- --- answers -----------------------------------------------------------------------------------
 
 ---The number of tokens that the result would take: the envelope's data is null.
 ---@param text string the result in the caller's format
@@ -183,21 +64,89 @@ function M.count(text)
 	return "null"
 end
 
+-- The list whose items are the elements: the result, or the member that is most of it, and its name. Any other result is one.
+local function list_of(data)
+	if type(data) ~= "table" or data[1] ~= nil or json.is_array(data) then
+		return type(data) == "table" and data or nil
+	end
+	for _, name in ipairs(tables.sorted_keys(data)) do
+		local v = data[name]
+		if type(v) == "table" and v[1] ~= nil and size(v) * 2 > size(data) then
+			return v, name
+		end
+	end
+end
+
+-- What a window of one element has no room for, as it is without its tails; nil: its form allows no cut.
+local function shortened(value, most)
+	local cut, cuts = json.shorten(assert(json.encode({ data = value }, { envelope = true })), most + #'{"data":}')
+	return cut and json.decode(cut).data, cuts
+end
+
 ---The window of a result as JSON.
 ---@param data any which json.encode has accepted
 ---@param text string the same as JSON
----@return string
+---@return string? text nil: it is too large, and no cut keeps its form
+---@return runner.Error?
 function M.json(data, text)
-	local chosen = type(data) == "table" and choose(elements(data), data) or data
-	return chosen == data and text or assert(json.encode(chosen, { envelope = true }))
+	local most = attempt.window.limit and attempt.window.limit * BYTES or math.huge
+	local list, name = list_of(data)
+	local shown, more = choose(list or { data }, list and #text - size(list) + 2 or 0, SEPARATED, function(item)
+		return size(item) + 1
+	end)
+	local value = list and json.array(shown) or shown[1]
+	if name then
+		value = tables.add({}, data)
+		value[name] = json.array(shown)
+	end
+	if not more and #shown == #(list or { data }) and #text <= most then
+		return text
+	end
+	local cut, cuts = size(value) + (more and SEPARATED or 0) > most, {}
+	if cut then
+		value, cuts = shortened(value, most - (list and SEPARATED or 0))
+	end
+	if value == nil and cut then
+		return nil, errors.new("OUTPUT_TOO_LARGE", ("The result has %d tokens, and its form allows no cut to %d"):format(tokens_of(#text),
+			attempt.window.limit), { side_effects = "complete", fix_required = "Ask for more tokens with --token-limit" })
+	end
+	local items = list and (name and value[name] or value)
+	if items and shown[1] ~= nil and items[1] == nil then
+		warn_left_out(size(shown[1]))
+		cuts = {}
+	end
+	for _, row in ipairs(truncate.warnings(cuts)) do
+		attempt.warn(row.code, row.message, row.context)
+	end
+	if items and (more or #items < #shown) then
+		items[#items + 1] = MARK
+	end
+	if more or cut then
+		meta("truncated", true)
+	end
+	return assert(json.encode(value, { envelope = true }))
 end
 
----The window of a result as text.
+---The window of a result as text: lines, of which one that is longer than a window is left out.
 ---@param text string
 ---@param format runner.TextFormat
 ---@return string
 function M.text(text, format)
-	return choose(of_lines(text, format), text)
+	local mark = (format == "jsonl" and '{"_truncated":"%s"}' or "%s"):format(MARK) .. "\n"
+	local lines = {}
+	for line in text:gmatch "[^\n]+\n?" do
+		lines[#lines + 1] = line
+	end
+	local shown, more = choose(lines, 0, #mark, string.len)
+	local out = table.concat(shown)
+	if attempt.window.limit and #out + (more and #mark or 0) > attempt.window.limit * BYTES then
+		warn_left_out(#out)
+		out, more = "", true
+	end
+	if more then
+		meta("truncated", true)
+	end
+	return out .. (more and mark or "")
 end
 
 return M

@@ -19,27 +19,51 @@ local function room_of(a)
 	return most - math.min(RESERVE, most // 2)
 end
 
--- Bytes as JSON; what has no JSON form is not ours to judge.
-local function size(v)
+---Bytes as JSON; what has no JSON form is not ours to judge.
+---@param v any
+---@return integer
+function M.size(v)
 	local text = json.encode(v, { envelope = true })
 	return text and #text or 0
 end
 
--- As many items from the first on as have room.
-local function first_items(items, room)
-	local used, n = 2, 0
-	for i, item in ipairs(items) do
-		used = used + size(item) + 1
+---The last of the elements, from the first on, that has room together with those in front of it: one at least.
+---@param elements any[]
+---@param first integer
+---@param room integer bytes
+---@param mark integer bytes of what follows where these aren't all
+---@param size_of fun(element: any): integer bytes
+---@return integer
+function M.last(elements, first, room, mark, size_of)
+	local used, last = 0, first
+	for i = first, #elements do
+		used = used + size_of(elements[i])
 		if used > room then
-			break
+			return last
 		end
-		n = i
+		last = used + mark <= room and i or last
 	end
-	return json.array(table.move(items, 1, math.max(n, 1), 1, {}))
+	return #elements
 end
 
-local function meta(name, value)
+---A member of the answer's meta.
+---@param name string
+---@param value any
+function M.meta(name, value)
 	host.send("META", { name = name, data = assert(json.encode(value, { envelope = true })) }, true)
+end
+
+---What json.shorten has cut, as warnings.
+---@param cuts {field: string, items: boolean, before: integer, after: integer}[]
+---@return {code: string, message: string, context: table}[]
+function M.warnings(cuts)
+	local out = {}
+	for i, cut in ipairs(cuts) do
+		local unit = cut.items and "items" or "bytes"
+		out[i] = { code = "FIELD_TRUNCATED", message = ("%s was cut from %d to %d %s"):format(cut.field, cut.before, cut.after, unit),
+			context = { field = cut.field, ["original_" .. unit] = cut.before, ["returned_" .. unit] = cut.after } }
+	end
+	return out
 end
 
 -- This call, with another value of one flag.
@@ -63,10 +87,13 @@ end
 ---@return any[] items the same list if all have room
 function M.items(a, items, around)
 	local room = room_of(a)
-	if not room or not items[1] or size(items) + size(around) <= room then
+	if not room or not items[1] or M.size(items) + M.size(around) <= room then
 		return items
 	end
-	return first_items(items, room - size(around))
+	local last = M.last(items, 1, room - M.size(around) - 2, 0, function(item)
+		return M.size(item) + 1
+	end)
+	return json.array(table.move(items, 1, last, 1, {}))
 end
 
 ---Say that a page ends before its limit: for want of room.
@@ -74,10 +101,10 @@ end
 ---@param returned integer
 ---@param cursor? string of the next page
 function M.report_page(total, returned, cursor)
-	meta("truncated", true)
-	meta("total_count", total)
-	meta("returned_count", returned)
-	meta("truncation_hint", cursor and call_with("--cursor", cursor) or call_with("--max-bytes", 1 << 24))
+	M.meta("truncated", true)
+	M.meta("total_count", total)
+	M.meta("returned_count", returned)
+	M.meta("truncation_hint", cursor and call_with("--cursor", cursor) or call_with("--max-bytes", 1 << 24))
 end
 
 return M

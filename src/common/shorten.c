@@ -77,6 +77,18 @@ static size_t unit(const char *s, const char *end)
 	return json_hex4(s + 2) >= 0xd800 && json_hex4(s + 2) <= 0xdbff ? 12 : 6;
 }
 
+/* The bytes of the text that a string's characters stand for. */
+static size_t text_bytes(const char *s, const char *end)
+{
+	size_t n = 0, bytes;
+
+	for (; s < end; s += bytes) {
+		bytes = unit(s, end);
+		n += *s != '\\' ? bytes : bytes == 2 ? 1 : bytes == 12 ? 4 : json_hex4(s + 2) < 0x80 ? 1 : json_hex4(s + 2) < 0x800 ? 2 : 3;
+	}
+	return n;
+}
+
 /* --- what was cut ------------------------------------------------------------------------ */
 
 static size_t path_add(struct cutter *c, const char *name, size_t n)
@@ -131,7 +143,8 @@ static void write_string(struct cutter *c)
 		to += unit(to, end);
 	put(c, begin, (size_t)(to - begin));
 	put(c, SHORTEN_MARK "\"", MARK_BYTES + 1);
-	note(c, false, (size_t)(end - begin) - 2, (size_t)(to - begin) - 1);
+	if (c->cuts)
+		note(c, false, text_bytes(begin + 1, end - 1), text_bytes(begin + 1, to));
 }
 
 /* One item, where all items so far and this one have room; else nothing is written. */

@@ -17,7 +17,7 @@ struct shorten_cuts {
 	size_t count; /* of all; the first SHORTEN_CUTS have a row */
 	struct shorten_cut {
 		char path[SHORTEN_PATH]; /* "data.rows"; its end is left out where it is too long */
-		bool of_items;           /* an array: its items; else the bytes of a string */
+		bool of_items;           /* an array: its items; else the bytes of the text that a string is */
 		size_t before, after;
 	} row[SHORTEN_CUTS];
 };

@@ -196,8 +196,8 @@ void budget_judge(struct run *run)
 	if (!has_budget(run))
 		return;
 	if (run->plan.format != FORMAT_JSON && (r->ok || run->launch.stdout_is_tty)) {
-		if (r->ok && run->plan.output == OUTPUT_ANSWER)
-			judge_text(run);
+		if (run->plan.output == OUTPUT_ANSWER)
+			judge_text(run); /* at a terminal that of a failure, too */
 		return;
 	}
 	if (metas_have(&run->metas, "pagination") && n + RESERVE <= most(run))

@@ -110,11 +110,27 @@ windows() { # windows LIMIT ARGS…
 	expect 'e.data == ["[TRUNCATED]"] and e.warnings[0].code == "ELEMENT_TOO_LARGE" and e.warnings[0].context.tokens > 1250'
 	answers 0 big --token-limit 20 --token-offset 40
 	expect 'e.data == [{"b": 2}] and "truncated" not in e.meta'
-	body one <<<'return { text = ("x"):rep(5000), small = 1 }'
-	answers 0 one --token-limit 20
-	expect 'e.data == {"small": 1, "_truncated": "[TRUNCATED]"}'
-	answers 0 one --token-limit 20 --token-offset 20
-	expect 'e.data == {"_truncated": "[TRUNCATED]"} and e.warnings[0].code == "ELEMENT_TOO_LARGE"'
+	answers 0 big --token-limit 60 --token-offset 60
+	expect 'e.data[0]["text"].endswith("x…[truncated]") and e.data[1] == "[TRUNCATED]" and e.meta.next_token_offset == 120'
+	expect '[(w["code"], w.context.field, w.context.original_bytes) for w in e.warnings] == [("FIELD_TRUNCATED", "data.0.text", 5000)]'
+	call big --format jsonl --token-limit 20
+	[ "$(cat out.txt)" = '{"_truncated":"[TRUNCATED]"}' ]
+	grep -q ELEMENT_TOO_LARGE err.txt
+}
+
+@test "REQ-O-049 a result without elements loses the tails of its texts, or is too large: no member of it is lost" {
+	body one <<<'return { text = ("é"):rep(5000), small = 1 }'
+	answers 0 one --token-limit 60
+	expect 'e.data["small"] == 1 and e.data["text"].endswith("é…[truncated]") and e.meta.truncated is True'
+	expect 'len(e.data["text"].encode()) <= 240 and "next_token_offset" not in e.meta'
+	expect 'e.warnings[0].context.original_bytes == 10000 and e.warnings[0].context.returned_bytes == len(e.data["text"].encode()) - len("…[truncated]".encode())'
+	answers 0 one --token-limit 60 --token-offset 60
+	expect 'e.data is None'
+	answers 1 one --token-limit 20
+	expect 'e.error.code == "OUTPUT_TOO_LARGE" and e.data is None'
+	body text <<<'return ("x"):rep(5000)'
+	answers 0 text --token-limit 60
+	expect 'len(e.data["value"].encode()) <= 240 and e.data["value"].endswith("…[truncated]")'
 }
 
 @test "what has no elements, wrong flags, ids, secrets and an author's own argument" {

@@ -82,7 +82,8 @@ kept() {
 	expect 'e.data["body"].endswith("…[truncated]") and e.meta["truncated"] is True and "total_count" not in e.meta'
 	expect '[w["code"] for w in e.warnings] == ["FIELD_TRUNCATED"] * 2'
 	expect 'e.warnings[0]["context"]["field"] == "data.body" and e.warnings[1]["context"]["field"] == "data.deep.log"'
-	expect 'e.warnings[0]["context"]["original_bytes"] > e.warnings[0]["context"]["returned_bytes"]'
+	expect 'e.warnings[0]["context"]["original_bytes"] == 3 * (2000000 // 3) and e.warnings[1]["context"]["original_bytes"] == 1000000'
+	expect 'e.warnings[0]["context"]["returned_bytes"] == len(e.data["body"].encode()) - len("…[truncated]".encode())'
 	kept
 	python3 -c 'import json; assert len(json.load(open("kept.json"))["data"]["body"]) == 2 * (2000000 // 3)'
 	answers 0 page --max-bytes 4000000
@@ -212,6 +213,20 @@ kept() {
 	[ "$status" -eq 1 ]
 	assert_envelope
 	expect '"HOME is no directory" in e.meta["rest"]["not_kept"]'
+}
+
+@test "at a terminal the data of a failure has a budget, too" {
+	body refused 'list = true, exit_codes = { CONFLICT = { description = "no" } },' <<-'LUA'
+		local out = {}
+		for i = 1, 3000 do out[i] = { id = i, name = "row" } end
+		ctx:fail("CONFLICT", "no", { data = out })
+	LUA
+	script -qec "$RUNNER refused --format table --max-bytes 4096" out.txt </dev/null >/dev/null || true
+	[ "$(wc -c <out.txt)" -lt 6000 ]
+	[ "$(grep -c row out.txt)" -gt 100 ]
+	grep -q 'the result was cut to' out.txt
+	script -qec "$RUNNER refused --format table" out.txt </dev/null >/dev/null || true
+	[ "$(grep -c row out.txt)" -eq 3000 ]
 }
 
 @test "warnings on stderr have a budget too, where the result is text" {

@@ -137,6 +137,18 @@ describe("a message to a client", function()
 		assert.is_true(#json.decode(result.content[1].text).data.text > 2000)
 	end)
 
+	it("says once how much of a text is left, and of how much there was before the call cut it itself", function()
+		local told = { code = "FIELD_TRUNCATED", message = "data.text was cut", context = { field = "data.text", original_bytes = 900000 } }
+		local warned = { ok = true, data = { text = ("é"):rep(50000) }, meta = {}, warnings = { told } }
+		local content = json.decode(bounded.result(nil, {}, answer.of(warned)).content[1].text)
+		assert.equal(1, #content.warnings)
+		local context, left = content.warnings[1].context, content.data.text:gsub("…%[truncated%]$", "")
+		assert.same({ field = "data.text", original_bytes = 900000, returned_bytes = #left }, context)
+		told.context.original_bytes = "many"
+		content = json.decode(bounded.result(nil, {}, answer.of(warned)).content[1].text)
+		assert.equal(100000, content.warnings[2].context.original_bytes)
+	end)
+
 	it("doesn't send back what a client has sent", function()
 		local fault = bounded.fault { code = 1, message = ("é"):rep(100000), data = { uri = ("u"):rep(100000) } }
 		assert.is_true(#fault.message < 1100 and #fault.data.uri < 1100)
