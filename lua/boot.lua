@@ -159,7 +159,7 @@ end
 
 local function load_declaration(a)
 	local problem
-	a.command, problem = loader.command(a.found, a.project)
+	a.command, problem = loader.command(a.found, a.project, true)
 	if problem and problem.unread and wants_help(a) then
 		problem = keep(a, require("runner.project.unread").help(a, loader.command))
 	end

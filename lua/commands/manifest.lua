@@ -10,8 +10,7 @@ local topic = require "runner.tools.topic"
 
 -- On a terminal too: nobody reads it as a table.
 local function as_text(document)
-	local text = json.encode(document, { envelope = true }) .. "\n"
-	display.set { text = text, plain = text }
+	return json.encode(document, { envelope = true }) .. "\n"
 end
 
 return {
@@ -30,12 +29,13 @@ return {
 		return topic.problems(values, attempt.project)
 	end,
 	run = function(values)
+		collectgarbage("setpause", 400) -- most of what is read stays
 		local document = manifest.document(topic.words(values), attempt.project, values.compact)
 		if values.etag == document.etag then
 			host.send("META", { name = "not_modified", data = "true" })
 			return nil
 		end
-		as_text(document)
+		display.set { text = as_text, plain = as_text }
 		return document
 	end,
 }

@@ -33,14 +33,14 @@ local LAZY = {
 }
 
 -- field → how it comes to be, once
-local FIELDS = {
-	tempdir = function() return require("runner.ctx.temporary_files").directory() end,
-	input = function() return attempt.input.value end,
-	env = function() return require "runner.ctx.env" end,
-	fs = function() return require "runner.ctx.fs" end,
-	token = function() return attempt.token end,
-	headless = function() return require("runner.core.requirements").is_headless() end,
-}
+local FIELDS = {}
+
+function FIELDS.tempdir() return require("runner.ctx.temporary_files").directory() end
+function FIELDS.input() return attempt.input.value end
+function FIELDS.env() return require "runner.ctx.env" end
+function FIELDS.fs() return require "runner.ctx.fs" end
+function FIELDS.token() return attempt.token end
+function FIELDS.headless() return require("runner.core.requirements").is_headless() end
 
 function FIELDS.previous()
 	local launch = attempt.launch

@@ -179,15 +179,24 @@ function M.switched_on(spelling, command)
 	return row and row.when and row or nil
 end
 
+local rare ---@type runner.FlagRow[] of all subjects
+
+local function rare_rows()
+	rare = rare or {}
+	for _, name in ipairs(rare[1] and {} or M.names) do
+		rare[#rare + 1] = load_subject(M.subject_of[name]).by_flag[flags.spelling(name)]
+	end
+	return rare
+end
+
 ---Runner's own flags: of a command; without one, those that every command takes.
 ---@param command? table normal form
 ---@param all? boolean those that a declaration switches on, too
 ---@return runner.FlagRow[]
 function M.rows(command, all)
 	local rows = table.move(flags.rows, 1, #flags.rows, 1, {})
-	for _, name in ipairs(M.names) do
-		local row = load_subject(M.subject_of[name]).by_flag[flags.spelling(name)]
-		if row and (all or not row.when or command and M.holds(row, command)) then
+	for _, row in ipairs(rare_rows()) do
+		if all or not row.when or command and M.holds(row, command) then
 			rows[#rows + 1] = row
 		end
 	end

@@ -162,41 +162,42 @@ end
 -- the scripts' own; the library has other globals.
 local SHARED = { "coroutine", "debug", "io", "math", "os", "string", "table", "utf8" }
 
-local function contents(t)
-	local copy = {}
-	for key, v in next, t do
-		copy[key] = v
-	end
-	return copy
-end
+local kept, sizes ---@type table<table, table>, table<table, integer> their contents
 
--- What a file has added stays: its functions may need it.
-local function put_back(t, before)
-	debug.setmetatable(t, nil)
-	for key, v in next, before do
-		rawset(t, key, v)
-	end
-end
-
-local function keep_globals()
-	local tables = { _G }
-	for _, name in ipairs(SHARED) do
-		tables[#tables + 1] = _G[name]
-	end
-	for i, t in ipairs(tables) do
-		tables[i] = { t, contents(t) }
-	end
-	return function()
-		for _, pair in ipairs(tables) do
-			put_back(pair[1], pair[2])
+-- What a file has added stays: its functions may need it. Called after each file, so it goes through a table once.
+local function put_back()
+	for t, before in next, kept do
+		local count = 0
+		debug.setmetatable(t, nil)
+		for key, v in next, t do
+			local was = before[key]
+			if was == nil then
+				before[key], sizes[t] = v, sizes[t] + 1
+			elseif was ~= v then
+				t[key] = was
+			end
+			count = count + 1
+		end
+		for key, v in next, count < sizes[t] and before or {} do
+			t[key] = v
 		end
 	end
 end
 
+local function keep_globals()
+	kept, sizes = { [_G] = {} }, { [_G] = 0 }
+	for _, name in ipairs(SHARED) do
+		kept[_G[name]], sizes[_G[name]] = {}, 0
+	end
+	put_back()
+end
+
 -- Raise an error instead of ending the process or looping forever.
 local function guarded(f, ...)
-	local script_os, restore = _G.os, keep_globals()
-	rawset(script_os, "exit", function()
+	if not kept then
+		keep_globals()
+	end
+	rawset(_G.os, "exit", function()
 		error("the file called os.exit while it was loading", 2)
 	end)
 	debug.sethook(function()
@@ -204,7 +205,7 @@ local function guarded(f, ...)
 	end, "", MAX_STEPS)
 	local result = table.pack(pcall(f, ...))
 	debug.sethook()
-	restore()
+	put_back()
 	if not result[1] then
 		error(result[2], 0)
 	end

@@ -132,8 +132,9 @@ local STANDARD <const> = 10 -- libraries of Lua in package.loaded, _G included
 ---The declaration of a found command in its normal form.
 ---@param found runner.Found
 ---@param project table
+---@param is_called? boolean its digest is needed: another attempt must load the same
 ---@return table? command, runner.Error? problem
-function M.command(found, project)
+function M.command(found, project, is_called)
 	local where = { name = found.name, path = found.path or "builtin:" .. found.name, config = project.config }
 	local value, problem, command, partial
 	value, problem, where.text, partial = M.read(found, project)
@@ -148,7 +149,7 @@ function M.command(found, project)
 	end
 	command.unread, command.path, command.digest = is_unread(found, project), found.path, "builtin"
 	local text = found.own or where.text
-	if text then -- and what it has required
+	if text and is_called then -- and what it has required
 		local count = 0
 		for name in next, package.loaded do
 			count = count + (type(name) == "string" and name:sub(1, 7) == "runner." and 0 or 1)

@@ -173,12 +173,17 @@ local function goes_before(a, b)
 	return a.name < b.name
 end
 
+local made = setmetatable({}, { __mode = "k" }) ---@type table<runner.ExitRow[], table> rows that many commands share
+
 ---The exit codes of a command by number, as the manifest has them. "maybe" and a retry after
 ---partial effects are published as they are declared (docs/reference/manifest.md). `error_codes`
 ---are those that share a number, sorted but for the first.
 ---@param rows runner.ExitRow[]
 ---@return table<string, table>
 function M.exit_codes(rows)
+	if made[rows] then
+		return made[rows]
+	end
 	table.sort(rows, goes_before)
 	local out = { ["0"] = SUCCESS }
 	for _, row in ipairs(rows) do
@@ -190,6 +195,7 @@ function M.exit_codes(rows)
 			table.insert(first.error_codes, row.name)
 		end
 	end
+	made[rows] = out
 	return out
 end
 

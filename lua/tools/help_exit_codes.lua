@@ -109,18 +109,27 @@ local function names_of(command, settled)
 	return names
 end
 
+local usual = {} ---@type table<string, runner.ExitRow[]> of commands that declare none of their own, by the names
+
 ---Those that apply to a command: the common ones, its own, and those it retries on.
 ---@param command table normal form
 ---@param settled table from settings.settle
----@param exit_table? "standard"|"classic"
+---@param exit_table? "standard"|"classic" the same in every call
 ---@return runner.ExitRow[] rows in no order
 function M.rows(command, settled, exit_table)
-	local rows, described = {}, {}
+	local rows, described, names = {}, {}, names_of(command, settled)
+	local key = not command.exit_codes[1] and table.concat(names, " ")
+	if usual[key] then
+		return usual[key]
+	end
 	for _, row in ipairs(command.exit_codes) do
 		described[row.name] = row.description
 	end
-	for i, name in ipairs(names_of(command, settled)) do
+	for i, name in ipairs(names) do
 		rows[i] = row_of(name, described[name], command.exit_codes, exit_table)
+	end
+	if key then
+		usual[key] = rows
 	end
 	return rows
 end

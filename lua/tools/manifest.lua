@@ -62,12 +62,17 @@ local function shorten(described, common)
 	described.examples, described.steps, described.output_schema = nil, nil, nil
 end
 
-local function subcommands(name, list)
-	local out = {}
-	for i, below in ipairs(catalog.below(list, name)) do
-		out[i] = below.name
+-- Of each group, the names below it.
+local function groups_of(list)
+	local groups = {}
+	for _, listed in ipairs(list) do
+		for at in listed.name:gmatch "()%." do
+			local group = listed.name:sub(1, at - 1)
+			groups[group] = groups[group] or json.array {}
+			groups[group][#groups[group] + 1] = listed.name
+		end
 	end
-	return out[1] and json.array(out) or nil
+	return groups
 end
 
 -- Its own, and those of runner.lua that stand for its name and nothing else.
@@ -81,13 +86,13 @@ end
 
 -- `common`, for the short form: the exit codes that all commands have.
 local function describe_all(list, project, common)
-	local out, exit_table = {}, plan.exit_table(project)
+	local out, exit_table, groups = {}, plan.exit_table(project), groups_of(list)
 	for _, listed in ipairs(list) do
 		local command = not (common and listed.builtin) and catalog.load_listed(listed, project)
 		if command then
 			local described = entry.command(command, { settled = topic.settle(command, project), config = project.config,
 				exit_table = exit_table })
-			described.subcommands = subcommands(listed.name, list)
+			described.subcommands = groups[listed.name]
 			described.aliases = aliases_of(listed.name, described.aliases, project)
 			if common then
 				shorten(described, common)
