@@ -27,7 +27,7 @@ M.rows = {
 	["executor.list"] = { description = "List the places where steps of workflows may run", danger_level = "safe" },
 	["executor.probe"] = { description = "A task of `executor check`: it calls this itself", danger_level = "mutating", hidden = true },
 	flame = { description = "Run a command, and show where its time goes: a flame graph and a table", danger_level = "mutating" },
-	["generate-skills"] = { description = "Write a document for agents about each command", danger_level = "mutating" },
+	["generate-skills"] = { description = "Write a skill for coding agents about the commands", danger_level = "mutating" },
 	help = { description = "Describe a command, or list all commands", danger_level = "safe" },
 	["job.cancel"] = { description = "Cancel a job", danger_level = "mutating" },
 	["job.list"] = { description = "List jobs, newest first", danger_level = "safe" },

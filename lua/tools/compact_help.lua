@@ -24,7 +24,10 @@ local function argument(row, config)
 	}
 end
 
-local function arguments(command, config)
+---@param command table normal form
+---@param config table of the project
+---@return table[]
+function M.arguments(command, config)
 	local out = {}
 	for _, row in ipairs(command.args) do
 		out[#out + 1] = argument(row, config)
@@ -65,7 +68,7 @@ function M.command(command, about)
 	local scopes = command.required_scopes or {}
 	return {
 		usage = help.usage(command), description = command.description,
-		danger_level = command.danger_level, arguments = arguments(command, about.config), flags = flags(command),
+		danger_level = command.danger_level, arguments = M.arguments(command, about.config), flags = flags(command),
 		exit_codes = codes(command, about),
 		examples = example_calls(command), required_scopes = scopes[1] and json.array(scopes) or nil,
 	}

@@ -1,140 +1,246 @@
--- skill: a command as a document that an agent keeps (SKILL-NAME.md), made of its declaration:
--- what it does, its arguments as JSON Schema, calls to copy, and what to mind.
+-- skill: the commands of a project as a skill of coding agents (agentskills.io): an index of at most M.INDEX_MAX bytes, which an agent
+-- reads first, and a page for each group of commands, with two calls of each to copy.
 
-local entry = require "runner.tools.entry"
+local arg_words = require "runner.declare.arg_words"
+local compact_help = require "runner.tools.compact_help"
 local json = require "runner.json"
-local tables = require "runner.core.tables"
 local tool = require "runner.core.tool"
+local worked_calls = require "runner.tools.worked_calls"
 
 local M = {}
+
+M.INDEX_MAX = 1500
+M.MARK = "runner generate-skills" -- in each file; one without it is somebody else's
+
+local PAGE_MOST = 30 -- commands of a page
+local REST = "COMMANDS" -- the page of commands in no group; no group can have this name
 
 -- What a caller types in front of a command's name.
 local function program()
 	return (tool.own() or {}).name or "runner"
 end
 
-local function words(name)
-	return (name:gsub("%.", " "))
+-- --- pages ---------------------------------------------------------------------------------
+
+---@class runner.SkillPage
+---@field file string
+---@field group? string the first word of its commands
+---@field rows runner.CommandRow[] with `command`
+
+-- Each group of several commands, by its first word; all others together, last.
+local function groups_of(rows)
+	local counts, groups, order = {}, {}, {}
+	for _, row in ipairs(rows) do
+		local word = row.name:match "^%S+"
+		counts[word] = (counts[word] or 0) + 1
+	end
+	for _, row in ipairs(rows) do
+		local word = row.name:match "^%S+"
+		local key = counts[word] > 1 and word or REST
+		if not groups[key] then
+			groups[key], order[#order + 1] = {}, key
+		end
+		table.insert(groups[key], row)
+	end
+	table.sort(order, function(a, b)
+		return (a == REST) ~= (b == REST) and b == REST or (a == REST) == (b == REST) and a < b
+	end)
+	return groups, order
 end
 
--- A FlagEntry or PositionalEntry as JSON Schema.
-local function property(row)
-	if row.schema then
-		local out = { description = row.description }
-		return tables.add(out, row.schema)
+---@param rows runner.CommandRow[] with `command`, sorted
+---@return runner.SkillPage[]
+function M.pages(rows)
+	local out, groups, order = {}, groups_of(rows)
+	for _, key in ipairs(order) do
+		for first = 1, #groups[key], PAGE_MOST do
+			local part = first > 1 and ".%d" or ""
+			out[#out + 1] = { file = key .. part:format(first // PAGE_MOST + 1) .. ".md", group = key ~= REST and key or nil,
+				rows = table.move(groups[key], first, math.min(first + PAGE_MOST - 1, #groups[key]), 1, {}) }
+		end
 	end
-	return { type = row.type == "enum" and "string" or row.type, description = row.description, enum = row.enum_values,
-		default = row.default, pattern = row.pattern }
-end
-
----The arguments of a command as one JSON Schema, by their flags.
----@param flags table<string, table> of entry.arguments
----@param positionals table[]
----@return table
-function M.schema(flags, positionals)
-	local properties, required = {}, json.array {}
-	local function add(name, row)
-		properties[name] = property(row)
-		required[#required + 1] = row.required and name or nil
-	end
-	for name, row in next, flags do
-		add(name, row)
-	end
-	for _, row in ipairs(positionals) do
-		add(row.name, row)
-	end
-	table.sort(required)
-	return { type = "object", properties = properties, required = required }
-end
-
-local function examples_of(command)
-	local out = {}
-	for _, example in ipairs(command.examples or {}) do
-		local typed = tool.says(example.command)
-		out[#out + 1] = { example.description or command.description, typed }
-	end
-	local name, own = words(command.name), program()
-	if command.danger_level ~= "safe" then
-		out[#out + 1] = { "Say what would be done, and change nothing", ("%s %s --dry-run"):format(own, name) }
-	end
-	out[#out + 1] = { "Read its arguments and exit codes", ("%s help %s --format json"):format(own, name) }
-	out[#out + 1] = { "See limits and retries; run nothing", ("%s %s --plan"):format(own, name) }
-	out[#out + 1] = { "Read everything that it declares", ("%s %s --schema"):format(own, name) }
 	return out
 end
 
-local GUARDRAILS = {
-	safe = { "It changes nothing." },
-	mutating = { "It changes something: call it with `--dry-run` first, and with `--idempotency-key KEY` if you may have to repeat it." },
-	destructive = { "It destroys something. Look at `--dry-run`, ask a person, and only then pass `--confirm-destructive`.",
-		"Never repeat it because the answer was lost: use `--idempotency-key KEY`." },
+-- --- a page ----------------------------------------------------------------------------------
+
+-- What is said of a command, and how it is meant, once on its page.
+local KINDS = {
+	{ "person", " *Only a person.*", "*Only a person*: nobody else can call it, at a terminal; ask for that." },
+	{ "live", " *Destroys, with `--live`.*", "*Destroys, with `--live`*: without it it says what it would do. Show that to a person first." },
+	{ "destructive", " *Destroys.*",
+		"*Destroys*: show a person what `--dry-run` says; once they agree, `--confirm-destructive` takes its place." },
+	{ "mutating", " *Changes something.*", "*Changes something*: `--dry-run` says what it would do." },
 }
 
-local PATTERNS = {
-	"Read one line of JSON from stdout: `ok`, `data`, `error`, `warnings`, `meta`.",
-	"Branch on `error.code`; repeat the same call only where `error.retryable` is true, after `error.retry_after_ms`.",
-	"Give `--timeout` the time that you have.",
+local function kind_of(command)
+	local name = command.requires_person and "person" or command.safe_default and "live" or command.danger_level
+	for _, kind in ipairs(KINDS) do
+		if kind[1] == name then
+			return kind
+		end
+	end
+end
+
+local function one_line(text)
+	return (text:gsub("%s+", " "))
+end
+
+local function sentence(text)
+	return text:find "[.!?:]$" and text or text .. "."
+end
+
+local function argument_line(row)
+	local about = { row.values and "one of " .. table.concat(row.values, ", ") or row.type }
+	about[#about + 1] = row.required and "required" or nil
+	local default = row.default
+	if default ~= nil and type(default) ~= "table" and default ~= "" and default ~= false then
+		about[#about + 1] = "default " .. arg_words.shown(tostring(default))
+	end
+	local meaning = row.description ~= row.type and one_line(row.description)
+	return ("- `%s` (%s)%s"):format(row.name, table.concat(about, "; "), meaning and ": " .. meaning or "")
+end
+
+local function command_text(row, project)
+	local command, lines = row.command, {}
+	lines[1] = ("## %s %s\n\n%s%s\n"):format(program(), row.name, sentence(one_line(command.description)), (kind_of(command) or {})[2] or "")
+	for _, argument in ipairs(compact_help.arguments(command, project.config)) do
+		lines[#lines + 1] = argument_line(argument)
+	end
+	lines[#lines + 1] = lines[2] and "" or nil
+	for _, call in ipairs(worked_calls.of(command, project)) do
+		lines[#lines + 1] = "    " .. tool.says(call.line) .. (call.description and "  # " .. one_line(call.description) or "")
+	end
+	return table.concat(lines, "\n") .. "\n"
+end
+
+---@param page runner.SkillPage
+---@param project table
+---@return string Markdown
+function M.page(page, project)
+	local texts, there, notes = {}, {}, ""
+	for i, row in ipairs(page.rows) do
+		texts[i] = command_text(row, project)
+		there[kind_of(row.command) or 0] = true
+	end
+	for _, kind in ipairs(KINDS) do
+		notes = notes .. (there[kind] and kind[3] .. "\n" or "")
+	end
+	return ("<!-- %s -->\n# %s %s\n\n%sExit codes and limits: `%s help COMMAND --format json`.\n\n%s"):format(tool.says(M.MARK), program(),
+		page.group or "COMMAND", notes, program(), table.concat(texts, "\n"))
+end
+
+-- --- the index -------------------------------------------------------------------------------
+
+-- At the end of a word, where there is one.
+local function cut(text, most)
+	local stop = #text > most and utf8.offset(text, 0, most)
+	return stop and text:sub(1, stop - 1):gsub("%s+%S*$", ""):gsub(",$", "") .. " …" or text
+end
+
+-- The words of its commands behind the group's, as many as `most`; a "!" marks what destroys.
+local function names_of(page, most)
+	local out = {}
+	for i, row in ipairs(page.rows) do
+		if i > most then
+			out[i] = ("+%d"):format(#page.rows - most)
+			break
+		end
+		local name = page.group and row.name ~= page.group and row.name:sub(#page.group + 2) or row.name
+		out[i] = name .. (row.command.danger_level == "destructive" and "!" or "")
+	end
+	return table.concat(out, ", ")
+end
+
+local function described(page)
+	local out = {}
+	for i, row in ipairs(page.rows) do
+		out[i] = ("  - %s%s: %s"):format(row.name, row.command.danger_level == "destructive" and "!" or "", cut(one_line(row.description), 60))
+	end
+	return "\n" .. table.concat(out, "\n")
+end
+
+-- How much is said of each page, and what stands between two: the first that fits is taken.
+local DETAILS = {
+	{ described },
+	{ function(page) return " " .. names_of(page, math.huge) end },
+	{ function(page) return " " .. names_of(page, 12) end },
+	{ function(page) return " " .. names_of(page, 6) end },
+	{ function(page) return " " .. names_of(page, 3) end },
+	{ function(page) return " " .. #page.rows end, "; ", 120 },
 }
 
-local ANTI_PATTERNS = {
-	"Don't parse stderr, and don't guess from the exit code what the error says.",
-	"Don't repeat a call that ended with exit code 2: correct the arguments that `error.errors` names.",
-	"Don't pass values through a shell: give the words as a list.",
-}
+local HOW = [[
+Before the first call of a command read the page of its group, a file beside this one: arguments, and calls to copy.
+Call `P GROUP COMMAND ARGUMENTS`. stdout is one line of JSON: `ok`, `data`, `error`. Where a call was wrong, `error.fix_command` is
+the right one. Repeat a call only where `error.retryable` is true. `!` destroys: never without a person.
+Not found here: `P help --search 'WORDS'`.
+]]
 
-local function bullets(list)
-	return "- " .. table.concat(list, "\n- ") .. "\n"
-end
-
-local function exit_lines(codes)
-	local numbers, lines = {}, {}
-	for number in next, codes do
-		numbers[#numbers + 1] = tonumber(number)
+-- What decides whether an agent reads the rest: what the project is for, and the groups.
+local function summary(project, pages, most)
+	local groups = {}
+	for _, page in ipairs(pages) do
+		if page.group then
+			groups[#groups + 1] = not page.file:find("%.%d+%.md$") and page.group or nil
+		else
+			for _, row in ipairs(page.rows) do
+				groups[#groups + 1] = row.name
+			end
+		end
 	end
-	table.sort(numbers)
-	for i, number in ipairs(numbers) do
-		local row = codes[tostring(number)]
-		lines[i] = ("| %d | %s | %s |"):format(number, row.name, row.description)
+	local own = project.description and cut(one_line(project.description), most // 2):gsub("%.?$", ". ") or ""
+	return ("%sCommands of this project, called with `%s`: %s. Use them before any other way to do such a task."):format(own, program(),
+		cut(table.concat(groups, ", "), most))
+end
+
+-- With the pages that have room; what has none is counted.
+local function index(head, pages, detail, between)
+	local lines, size = {}, #head + 40
+	for i, page in ipairs(pages) do
+		local line = ("%s%s:%s"):format(between and "" or "- ", page.file, detail(page))
+		size = size + #line + #(between or "\n")
+		if size > M.INDEX_MAX then
+			lines[i] = ("- %d more pages are here"):format(#pages - i + 1)
+			break
+		end
+		lines[i] = line
 	end
-	return table.concat(lines, "\n")
+	return head .. table.concat(lines, between or "\n") .. "\n", size <= M.INDEX_MAX
 end
 
----@param command table normal form
----@param about {settled: table, config: table, exit_table?: string, version: string}
----@return table of what the document says
-function M.facts(command, about)
-	local described = entry.command(command, about)
-	return { name = words(command.name), description = command.description, version = about.version,
-		danger_level = command.danger_level, args = M.schema(described.flags, described.positionals or {}),
-		examples = examples_of(command), exit_codes = described.exit_codes,
-		guardrails = GUARDRAILS[command.danger_level], patterns = PATTERNS, anti_patterns = ANTI_PATTERNS }
-end
-
----@param facts table of M.facts
----@return string Markdown with YAML front matter, whose values are JSON
-function M.markdown(facts)
-	local calls = {}
-	for i, example in ipairs(facts.examples) do
-		calls[i] = ("%s:\n\n    %s\n"):format(example[1], example[2])
-	end
-	return ("---\nname: %s\ndescription: %s\nversion: %s\nargs: %s\n---\n\n# %s %s\n\n%s\n\n## Examples\n\n%s\n## Guardrails\n\n%s\n"
-		.. "## Patterns\n\n%s\n## Anti-patterns\n\n%s\n## Exit codes\n\n| code | name | meaning |\n|---|---|---|\n%s\n"):format(
-		json.encode(facts.name), json.encode(facts.description), json.encode(facts.version), json.encode(facts.args), program(), facts.name,
-		facts.description, table.concat(calls, "\n"), bullets(facts.guardrails), bullets(facts.patterns), bullets(facts.anti_patterns),
-		exit_lines(facts.exit_codes))
-end
-
----CONTEXT.md: which commands there are.
----@param list table[] of M.facts
+---SKILL.md.
+---@param name string of the skill
+---@param project table
+---@param pages runner.SkillPage[]
 ---@param version string
----@return string
-function M.context(list, version)
-	local lines = {}
-	for i, facts in ipairs(list) do
-		lines[i] = ("- `%s %s` (%s): %s"):format(program(), facts.name, facts.danger_level, facts.description)
+---@return string Markdown with YAML front matter, whose values are JSON
+function M.index(name, project, pages, version)
+	local count, own, text = 0, program(), nil
+	for _, page in ipairs(pages) do
+		count = count + #page.rows
 	end
-	return ("---\nversion: %s\n---\n\n# Commands\n\nEach has a file of its own, `SKILL-NAME.md`. `%s` alone lists them as JSON.\n\n%s\n")
-		:format(json.encode(version), program(), table.concat(lines, "\n"))
+	local metadata = json.encode { ["generated-by"] = tool.says(M.MARK), version = version }
+	local how = HOW:gsub("%f[%w]P%f[%W]", function() return own end)
+	for _, detail in ipairs(DETAILS) do
+		local head = ("---\nname: %s\ndescription: %s\nmetadata: %s\n---\n\n# %s: %d commands\n\n%s\n"):format(name,
+			json.encode(summary(project, pages, detail[3] or 400)), metadata, name, count, how)
+		local whole
+		text, whole = index(head, pages, detail[1], detail[2])
+		if whole then
+			break
+		end
+	end
+	return text
+end
+
+---The name of the skill and of its folder: small letters, digits and single dashes, 64 at most.
+---@param project table
+---@return string
+function M.name(project)
+	local own = project.name or (project.root or ""):match "[^/]+$" or ""
+	local name = own:lower():gsub("[^%w]+", "-"):sub(1, 64):gsub("^%-+", ""):gsub("%-+$", "")
+	return name ~= "" and name or "commands"
 end
 
 return M

@@ -29,6 +29,7 @@ WAYS = [
     ("the compact manifest", [["manifest", "--compact"]], (20000, 173000)),
     ("the whole manifest", [["manifest"]], (164000, 490000)),
 ]
+SKILL = [("the index of the skill of `runner generate-skills`", (1500, 1500)), ("that index, the page of a group, the call", (4000, 4350))]
 SERVERS = [
     ("MCP: `tools/list`", [], [], (19800, 124000)),
     ("MCP with `--progressive`: `tools/list`, `search`, `describe`, `call`", ["--progressive"],
@@ -46,6 +47,13 @@ def printed(runner, folder, words):
                             stderr=subprocess.PIPE, timeout=120, check=True)
     json.loads(result.stdout.splitlines()[-1])
     return len(result.stdout) + len(result.stderr)
+
+
+def of_skill(runner, folder):
+    answer = subprocess.run([runner, "generate-skills", "--output-dir", "skills"], cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, timeout=120, check=True).stdout
+    sizes = {os.path.basename(page["path"]): page["bytes"] for page in json.loads(answer)["data"]["skills"]}
+    return sizes["SKILL.md"], sizes["SKILL.md"] + sizes["alert.md"] + printed(runner, folder, CALL)
 
 
 def served(runner, folder, flags, calls):
@@ -67,6 +75,8 @@ def figures(runner):
             subprocess.run(["lua5.4", os.path.join(HERE, "..", "search", "commands.lua"), folders[-1], str(count)], check=True)
         for what, calls, limits in WAYS:
             yield what, [sum(printed(runner, folder, words) for words in calls) for folder in folders], limits
+        for (what, limits), found in zip(SKILL, zip(*(of_skill(runner, folder) for folder in folders))):
+            yield what, list(found), limits
         for what, flags, calls, limits in SERVERS:
             yield what, [served(runner, folder, flags, calls) for folder in folders], limits
 

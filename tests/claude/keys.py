@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from through import LIMIT_S, main, same
+from through import LIMIT_S, RUNNER, main, same
 
 import run
 
@@ -238,6 +238,29 @@ def a_denial_of_what_is_allowed_says_what_else_denies(stage):
     same((answer["error"]["code"], answer["error"]["fix_required"][:8]), ("PERMISSION_DENIED", "Allow it"))
 
 
+def a_skill_that_is_generated_is_found_loaded_and_followed_page_by_page(stage):
+    """What stands for the model takes the first call of the page as it stands."""
+    os.makedirs(stage.home + "/commands/box")
+    for name in ("open", "close"):
+        stage.write(f"commands/box/{name}.lua", 'return { description = "%s a box", danger_level = "safe", args = { { "lid", "string", required = true } }, '
+                    'run = function(args) return { moved = args.lid .. "-%s" } end }' % (name.title(), name))
+    stage.write("runner.lua", 'return { name = "boxes", description = "All about boxes." }')
+    env = {"HOME": stage.home, "PATH": "/usr/bin:/bin", "RUNNER_TRUST": stage.home}
+    answer = json.loads(subprocess.run([RUNNER, "generate-skills"], cwd=stage.home, env=env, check=True, stdout=subprocess.PIPE).stdout)
+    page = next(one["path"] for one in answer["data"]["skills"] if one.get("commands") == ["box close", "box open"])
+    with open(os.path.join(stage.home, page), encoding="utf-8") as file:
+        line = next(line.strip() for line in file if line.startswith("    runner box open"))
+    model = turns(tool("Skill", skill="boxes"), tool("Read", file_path=os.path.join(stage.home, page)),
+                  tool("Bash", command=line.replace("runner", RUNNER, 1), description="Open it"), {"say": "It is open."})
+    answer = flow(stage, {"claude": model, "allowed_tools": ["Skill", "Read", "Bash"]})
+    same((answer["ok"], answer["data"]["steps"][0]["output"]), (True, "It is open."))
+    first, *_, last = [json.dumps(request["messages"]) for request in stage.server.requests["obeys"] if "boxes" in json.dumps(request["messages"])]
+    assert "- boxes: All about boxes. Commands of this project, called with `runner`: box." in first, "the skill isn't in the list"
+    assert "boxes: 2 commands" not in first and "## runner box open" not in first, "what is read later came at once"
+    for part in ("boxes: 2 commands", "- box.md:", "## runner box open", "lid-open"):
+        assert part in last, f"{part!r} never came"
+
+
 TESTS = (a_failed_check_is_repaired_by_another_call_which_sees_what_it_printed, repairs_that_dont_help_end_in_the_failed_check,
          a_commit_is_found_and_one_that_is_missing_is_repaired, agents_side_by_side_commit_in_worktrees_which_are_merged,
          what_waits_for_a_person_goes_on_after_its_time_with_what_the_call_before_said, a_judge_with_a_schema_and_a_threshold_asks_for_a_repair,
@@ -246,7 +269,7 @@ TESTS = (a_failed_check_is_repaired_by_another_call_which_sees_what_it_printed, 
          parts_of_a_workflow_have_their_prompts_values_and_last_steps,
          a_run_whose_machine_died_goes_on_by_itself, a_budget_ends_the_repairs_and_more_of_it_goes_on_with_them,
          the_kernel_holds_what_a_tool_may_write, a_confined_program_reaches_no_other_port,
-         a_denial_of_what_is_allowed_says_what_else_denies)
+         a_denial_of_what_is_allowed_says_what_else_denies, a_skill_that_is_generated_is_found_loaded_and_followed_page_by_page)
 
 if __name__ == "__main__":
     sys.exit(main(TESTS))

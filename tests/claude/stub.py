@@ -48,10 +48,12 @@ def says(words, reason="end_turn", tokens=7):
 
 
 def uses(name, **arguments):
-    """A message that calls a tool."""
-    tool = {"type": "tool_use", "id": "toolu_stub", "name": name, "input": {}}
-    delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
-    return lambda model: [start(model), *block(0, tool, [delta]), *end("tool_use")]
+    """A message that calls a tool; no two calls have one ID."""
+    def message(model):
+        call = {"type": "tool_use", "id": f"toolu_stub_{next(NUMBERS)}", "name": name, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+        return [start(model), *block(0, call, [delta]), *end("tool_use")]
+    return message
 
 
 # --- answers: what each case gets -----------------------------------------------------------

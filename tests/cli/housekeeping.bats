@@ -124,28 +124,111 @@ leaves() {
 	answers 4 changelog
 }
 
-@test "REQ-O-034 generate-skills writes a document for each command, with arguments, examples and guardrails" {
-	body db-wipe 'args = { { "target", "enum", values = { "a", "b" }, required = true }, { "names", "array", items = "string", variadic = true } }, hidden = false,' <<<'return {}'
-	sed -i 's/"safe"/"destructive"/; s/danger_level/timeout = "none", danger_level/' commands/db-wipe.lua
+# calls_of PAGE…: the calls to copy, without what is said of them
+calls_of() {
+	sed -n 's/^    runner //p' "$@" | sed 's/  #.*//'
+}
+
+@test "REQ-O-034 generate-skills writes an index and a page for each group, with calls that are valid as they stand" {
+	known
+	echo 'return { name = "My Shop!", version = "2.1.0", description = "Sells things." }' >runner.lua
+	args() { echo "args = { $1 },"; }
+	body db/show "$(args '{ "table_name", "string", positional = true, required = true, pattern = "^[a-z]+/[a-z]+$" }, { "since", "duration" }')" <<<'return {}'
+	body db/list "list = true, $(args '{ "kind", "enum", values = { "b", "c" }, default = "b" }')" <<<'return {}'
+	body db/import 'stdin = { type = "json" },' <<<'return {}'
+	body db/wipe "$(args '{ "target", "enum", values = { "a", "b" }, required = true }, { "names", "array", items = "string", variadic = true, min_length = 2 }')" 'examples = { { description = "Wipe it", command = "runner db wipe --target a x y --confirm-destructive" }, { description = "Gone", command = "runner db wipe --tagret a" } },' <<<'return {}'
+	body db/reset 'safe_default = true,' <<<'return {}'
+	body sign "$(args '{ "api_key", "string", secret = true, required = true }, { "at", "string", required = true, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }')" <<<'return {}'
+	body rules "$(args '{ "a", "integer", min = 7 }, { "b", "json" }')" 'requires = { { one_of = { "a", "b" } } },' <<<'return {}'
 	body secret 'hidden = true,' <<<'return {}'
-	answers 0 generate-skills --output-dir docs/skills
-	expect '[(s["path"], s.get("command")) for s in e.data["skills"]] == [("docs/skills/CONTEXT.md", None), ("docs/skills/SKILL-db-wipe.md", "db-wipe")]'
+	sed -i 's/"safe"/"destructive"/; s/danger_level/timeout = "none", danger_level/' commands/db/wipe.lua commands/db/reset.lua
+	answers 0 generate-skills
+	expect '[(s["path"], s.get("commands")) for s in e.data["skills"]] == [(".claude/skills/my-shop/db.md", ["db import", "db list", "db reset", "db show", "db wipe"]), (".claude/skills/my-shop/COMMANDS.md", ["rules", "sign"]), (".claude/skills/my-shop/SKILL.md", None)]'
+	expect 'all(s["bytes"] == len(open(s["path"]).read().encode()) for s in e.data["skills"])'
+	cd .claude/skills/my-shop
 	python3 - <<-'PY'
 		import json
-		text = open("docs/skills/SKILL-db-wipe.md").read()
+		text = open("SKILL.md").read()
 		front = dict(line.split(": ", 1) for line in text.split("---\n")[1].splitlines())
-		facts = {key: json.loads(value) for key, value in front.items()}
-		assert set(facts) == {"name", "description", "version", "args"}, facts
-		assert facts["args"]["required"] == ["target"] and facts["args"]["properties"]["target"]["enum"] == ["a", "b"]
-		assert "names" in facts["args"]["properties"]
-		assert text.count("\n    runner ") >= 3 and "--confirm-destructive" in text
-		assert all("\n## %s\n" % title in text for title in ("Examples", "Guardrails", "Patterns", "Anti-patterns", "Exit codes"))
+		assert front["name"] == "my-shop" and json.loads(front["metadata"])["version"] == "2.1.0", front
+		told = json.loads(front["description"])
+		assert told.startswith("Sells things. ") and "db, rules, sign" in told and len(told) <= 1024, told
+		assert len(text.encode()) <= 1500 and "wipe!" in text and "secret" not in text
 	PY
-	answers 0 generate-skills --skill-format json --output-dir j
-	python3 -c 'import json; assert json.load(open("j/SKILL-db-wipe.json"))["name"] == "db-wipe"'
-	answers 0 generate-skills --dry-run --output-dir never
-	[ ! -e never ]
-	answers 2 generate-skills --skill-format xml
+	local name line
+	for name in 'db show' 'db list' 'db import' 'db wipe' 'db reset' rules sign; do
+		[ "$(calls_of ./*.md | grep -c "^$name\b")" -eq 2 ] || {
+			echo "$name"
+			calls_of ./*.md
+			false
+		}
+	done
+	[ "$(calls_of db.md | grep '^db wipe')" = $'db wipe --target a x y --dry-run\ndb wipe --target a --dry-run' ]
+	run grep -e '^    runner .*--confirm-destructive' -e '^    runner .*--live' -r .
+	[ "$status" -eq 1 ]
+	[ "$(calls_of db.md | grep '^db reset' | grep -c dry-run)" -eq 2 ]
+	cd ../../..
+	echo '{}' >notes.txt
+	CLEAN_ENV+=(API_KEY=x)
+	calls_of .claude/skills/my-shop/*.md >calls.txt
+	while read -r line; do
+		# shellcheck disable=SC2086
+		call $line --validate-only
+		[ "$status" -eq 0 ]
+	done <calls.txt
+}
+
+@test "generate-skills renews what it wrote, and touches nothing else" {
+	known
+	echo 'return { name = "shop" }' >runner.lua
+	body db/a '' <<<'return {}'
+	body db/b '' <<<'return {}'
+	body c '' <<<'return {}'
+	answers 0 generate-skills --dry-run
+	[ ! -e .claude ]
+	answers 0 generate-skills --output-dir s
+	echo mine >s/shop/notes.md
+	ln -s ../../runner.lua s/shop/link.md
+	rm -r commands/db
+	answers 0 generate-skills --output-dir s
+	[ "$(ls s/shop)" = $'COMMANDS.md\nSKILL.md\nlink.md\nnotes.md' ]
+	[ "$(cat s/shop/notes.md)" = mine ]
+	echo '# my own' >s/shop/SKILL.md
+	answers 6 generate-skills --output-dir s
+	expect 'e.error["code"] == "ALREADY_EXISTS" and "--output-dir" in e.error["fix_required"]'
+	[ "$(cat s/shop/SKILL.md)" = '# my own' ]
+	rm s/shop/SKILL.md
+	ln -s ../../runner.lua s/shop/SKILL.md
+	answers 6 generate-skills --output-dir s
+	[ "$(cat runner.lua)" = 'return { name = "shop" }' ]
+}
+
+@test "the index of a skill has at most 1,500 bytes, however many commands and whatever they are called" {
+	known
+	local long
+	long=$(printf 'ä%.0s' {1..200})
+	for size in 1 30 307; do
+		rm -rf commands .claude
+		lua5.4 "$ROOT/tests/search/commands.lua" "$PWD" "$size"
+		echo "return { name = '$long', description = '$long $long' }" >runner.lua
+		answers 0 generate-skills
+		[ "$(wc -c <.claude/skills/commands/SKILL.md)" -le 1500 ]
+		expect "sum(len(s.get('commands', [])) for s in e.data['skills']) == $size"
+	done
+	grep -q 'workspace.md: 5$' .claude/skills/commands/SKILL.md
+	rm -rf commands .claude runner.lua
+	mkdir commands
+	for ((i = 0; i < 130; i++)); do
+		long=$(printf 'group%03d-%050d' "$i" 0)
+		body "$long/a" '' <<<'return {}'
+		cp "commands/$long/a.lua" "commands/$long/b.lua"
+	done
+	for ((i = 0; i < 70; i++)); do cp "commands/$long/a.lua" "commands/alone$i.lua"; done
+	answers 0 generate-skills
+	[ "$(wc -c <.claude/skills/*/SKILL.md)" -le 1500 ]
+	grep -q 'more pages are here' .claude/skills/*/SKILL.md
+	[ -e ".claude/skills/$(ls .claude/skills)/COMMANDS.3.md" ]
+	expect "sum(len(s.get('commands', [])) for s in e.data['skills']) == 330"
 }
 
 @test "a project's own status, cleanup or changelog goes before the built-in one" {

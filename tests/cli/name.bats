@@ -198,14 +198,14 @@ mine() {
 }
 
 @test "the documents for agents call the tool by its name" {
-	printf 'return { description = "Greet", danger_level = "safe", examples = { { command = "runner hello --who Ada" } }, run = print }' >commands/hello.lua
+	printf 'return { description = "Greet", danger_level = "safe", args = { { "who", "string" } }, examples = { { command = "runner hello --who Ada" } }, run = print }' >commands/hello.lua
 	mine generate-skills --output-dir s
-	grep -qx "    my-tool hello --who Ada" s/SKILL-hello.md
-	grep -qx "# my-tool hello" s/SKILL-hello.md
+	grep -q "^    my-tool hello --who Ada" s/my-tool/COMMANDS.md
+	grep -qx "## my-tool hello" s/my-tool/COMMANDS.md
 	run grep -rw "runner [a-z]*\|.runner." s
 	[ "$(grep -v "runner-up" <<<"$output")" = "" ]
 	call generate-skills --output-dir r
-	grep -qx "    runner hello --plan" r/SKILL-hello.md
+	grep -q "^    runner hello --who Ada" r/*/COMMANDS.md
 }
 
 @test "what the tool starts of itself speaks as it does: calls of exec, jobs" {

@@ -154,9 +154,9 @@ DOORS=("" "help" "--help" "help --search says" "--format plain" "--format tsv" "
 		# shellcheck disable=SC2086
 		call $door
 		python3 - "$door" <<-PY
-			import json
+			import json, re
 			e = json.load(open("out.txt"))
-			names = set(json.dumps(e["data"]).replace("SKILL-", " ").replace('"', " ").replace(".md", " ").split())
+			names = set(re.sub(r'[][",]', " ", json.dumps(e["data"])).split())
 			assert all(n in names for n in $READABLE), names
 			why = {w["context"]["command"]: w["message"] for w in e["warnings"] if w["code"] == "COMMAND_UNREAD"}
 			assert $why, why

@@ -1,0 +1,241 @@
+-- worked_calls: two calls of a command that can be copied: the examples of its declaration, else calls made of its arguments. Each has
+-- been parsed as it would be, without the environment of whoever asks; nothing is run. One that destroys something is never without
+-- its dry run, and none confirms anything.
+
+local args = require "runner.project.args"
+local argv_parser = require "runner.project.argv_parser"
+local command_line = require "runner.core.command_line"
+local computed = require "runner.declare.computed"
+local locate = require "runner.project.locate"
+local patterns = require "runner.declare.patterns"
+local tables = require "runner.core.tables"
+
+local M = {}
+
+local MOST, ROUNDS, BESIDE = 2, 8, 2 -- calls; tries to complete one; optional arguments of the second
+local CONFIRMS = tables.set "--yes --confirm-destructive --live"
+
+-- --- a value of an argument ------------------------------------------------------------------
+
+-- By the last word of its name.
+local BY_NAME = { date = "2026-01-31", url = "https://example.org", uri = "https://example.org", email = "ada@example.org",
+	mail = "ada@example.org", version = "1.2.3", tag = "v1.2.3", branch = "main", host = "web-1", id = "42", number = "42", user = "ada",
+	owner = "ada", since = "1h", duration = "2h", ttl = "1h", interval = "5m", reason = "planned work", note = "planned work",
+	message = "planned work", comment = "planned work", title = "Planned work", subject = "Planned work", port = "8080", lines = "100",
+	limit = "10", count = "3" }
+local TEXTS = { "web-1", "web1", "42", "a", "A", "main", "1.2.3", "v1.2.3", "2026-01-31", "2026-01-31T10:00:00Z", "10:00", "ABC-123",
+	"ada@example.org", "example.org", "ada/web", "127.0.0.1", "https://example.org/path", "site/index.html", "sha256:0a1b2c", "0a1b2c3d" }
+local OF_TYPE = { integer = { "10", "1", "0" }, number = { "1.5", "1", "0.5", "0" }, duration = { "10m", "30s", "1h", "1s" },
+	path = { "notes.txt", "." }, json = { "{}", "[]", "1", "true", '"text"' } }
+
+local function candidates(row, list)
+	local out, kind = {}, row.items or row.type
+	table.move(list or {}, 1, #(list or {}), 1, out)
+	local function add(text)
+		out[#out + 1] = text
+	end
+	add(BY_NAME[row.name:match "%a+$"])
+	local preset = row.pattern and patterns.presets[row.pattern]
+	add(preset and preset[2])
+	add(not OF_TYPE[kind] and row.name or nil)
+	for _, text in ipairs(OF_TYPE[kind] or TEXTS) do
+		add(text)
+	end
+	for _, bound in ipairs { row.min or false, row.max or false } do
+		add(bound and ("%s%s"):format(bound, kind == "duration" and "s" or ""))
+	end
+	if kind == "string" and row.min_length and not row.items then
+		add(("a"):rep(math.min(row.min_length, 64)))
+	end
+	return out
+end
+
+-- The texts that the row takes, those first that are no default; an array needs several.
+local function texts_of(row, config)
+	local ok, list = pcall(computed.listed, row, config)
+	list = ok and list or nil
+	local out, last = {}, {}
+	for _, text in ipairs(candidates(row, list)) do
+		text = tostring(text)
+		local value, why = argv_parser.read(row, text, list)
+		if value ~= nil and not why and text:sub(1, 1) ~= "-" then
+			local into = value == row.default and last or out
+			into[#into + 1] = text
+		end
+	end
+	return table.move(last, 1, #last, #out + 1, out)
+end
+
+-- The words that give an argument; nil: no value of it is known.
+local function words_of(row, config)
+	if row.type == "boolean" then
+		return { (row.default == true and "--no-" or "--") .. row.flag }
+	elseif row.secret then
+		return { ("--%s-from-env"):format(row.flag), (row.name:upper():gsub("%-", "_")) }
+	end
+	local texts, out = texts_of(row, config), {}
+	for i = 1, texts[1] and (row.type == "array" and math.max(row.min_length or 1, 1) or 1) or 0 do
+		out[#out + 1] = not row.positional and "--" .. row.flag or nil
+		out[#out + 1] = texts[i] or texts[1]
+	end
+	return out[1] and out or nil
+end
+
+-- --- a call ----------------------------------------------------------------------------------
+
+-- Is the problem that a secret has no value yet? Its variable is set where it is called.
+local function is_of_secret(command, field)
+	for _, row in ipairs(command.args) do
+		if row.name == field then
+			return row.secret
+		end
+	end
+end
+
+local function no_environment() end
+
+-- The fields that are wrong; and whether nothing would be destroyed.
+local function parse(command, words, config)
+	if command.raw then
+		return {}, true
+	end
+	local parsed = args.parse(command.args, words, { config = config, command = command, getenv = no_environment })
+	local wrong, framework = {}, parsed.framework
+	for _, problem in ipairs(parsed.problems) do
+		wrong[#wrong + 1] = not is_of_secret(command, problem.field) and problem.field or nil
+	end
+	return wrong, command.danger_level ~= "destructive" or framework.dry_run and not (framework.confirm_destructive or framework.live)
+end
+
+local function dry_run(command)
+	for _, row in ipairs(command.args) do
+		if row.flag == "dry-run" then
+			return "--runner-dry-run"
+		end
+	end
+	return "--dry-run"
+end
+
+-- In the order of the declaration, places first: one is never left out in front of another.
+local function joined(command, wanted, config, more)
+	local places, options, gap = {}, {}, false
+	for _, row in ipairs(command.args) do
+		local words = wanted[row.name] and words_of(row, config)
+		gap = gap or row.positional and not words
+		if words and not (row.positional and gap) then
+			local into = row.positional and places or options
+			table.move(words, 1, #words, #into + 1, into)
+		end
+	end
+	table.move(options, 1, #options, #places + 1, places)
+	return table.move(more, 1, #more, #places + 1, places)
+end
+
+-- With these arguments, and with those that it then turns out to need; nil: that can't be found out.
+local function complete(command, wanted, config, more)
+	for _ = 1, ROUNDS do
+		local words = joined(command, wanted, config, more)
+		local wrong, harmless = parse(command, words, config)
+		if not wrong[1] then
+			return harmless and words or nil
+		end
+		local grown = false
+		for _, name in ipairs(wrong) do
+			grown = grown or not wanted[name]
+			wanted[name] = true
+		end
+		if not grown then
+			return nil
+		end
+	end
+end
+
+-- Its words behind the name; nil: it is a call of something else, or needs a shell, or is no call of today's declaration.
+local function declared(command, example, project)
+	local words = command_line.split(example.command)
+	local found = words and words[1] == "runner" and locate.find(table.move(words, 2, #words, 1, {}), project)
+	if not found or found.name ~= command.name then
+		return nil
+	end
+	local rest, destroys = {}, command.danger_level == "destructive"
+	for i = found.words + 2, #words do
+		rest[#rest + 1] = not (destroys and CONFIRMS[words[i]]) and words[i] or nil
+	end
+	local shows = not destroys
+	for _, word in ipairs(rest) do
+		shows = shows or word == dry_run(command) or word == "-n"
+	end
+	rest[#rest + 1] = not shows and dry_run(command) or nil
+	local wrong, harmless = parse(command, rest, project.config)
+	return not wrong[1] and harmless and rest or nil
+end
+
+local function required(command)
+	local out = {}
+	for _, row in ipairs(command.args) do
+		out[row.name] = row.required or nil
+	end
+	return out
+end
+
+local function beside(command)
+	local out, left = required(command), BESIDE
+	for _, row in ipairs(command.args) do
+		if left > 0 and not out[row.name] and not row.secret then
+			out[row.name], left = true, left - 1
+		end
+	end
+	return out
+end
+
+-- What may be added to any call of it, to make another one.
+local function additions(command)
+	if command.danger_level == "mutating" then
+		return { dry_run(command) }
+	elseif command.list then
+		return { "--limit", "5" }
+	end
+	return { "--timeout", "30s" }
+end
+
+local function longer(command, words, extra, config)
+	local all = table.move(extra, 1, #extra, #words + 1, table.move(words, 1, #words, 1, {}))
+	return not parse(command, all, config)[1] and all or nil
+end
+
+---Two calls at most, as they are typed.
+---@param command table normal form
+---@param project table
+---@return {line: string, description?: string}[]
+function M.of(command, project)
+	local out, seen, name = {}, {}, command_line.typed(command.name)
+	local function add(words, description)
+		local line = words and ("runner %s %s"):format(name, command_line.line(words)):gsub("%s+$", "")
+		if line and not seen[line] and #out < MOST then
+			out[#out + 1], seen[line] = { line = line, description = description }, true
+		end
+	end
+	local first
+	for _, example in ipairs(command.examples or {}) do
+		local words = declared(command, example, project)
+		first = first or words
+		add(words, example.description)
+	end
+	if command.raw then
+		out[1] = out[1] or { line = "runner help " .. name }
+		return out
+	end
+	local extra = additions(command)
+	if first and command.danger_level == "mutating" then
+		add(longer(command, first, extra, project.config))
+	end
+	local more = type(command.stdin) == "table" and command.stdin.required and { "--input-file", "notes.txt" } or {}
+	more[#more + 1] = command.danger_level == "destructive" and dry_run(command) or nil
+	add(complete(command, required(command), project.config, more))
+	add(complete(command, beside(command), project.config, more))
+	add(complete(command, required(command), project.config, table.move(extra, 1, #extra, #more + 1, more)))
+	add(first and longer(command, first, extra, project.config))
+	return out
+end
+
+return M
