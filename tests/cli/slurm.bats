@@ -136,15 +136,38 @@ none_left() {
 	once
 }
 
+# The answer of cancel is in files of its own.
+cancel() {
+	mv out.txt run.txt
+	mv err.txt run.err
+	call workflow cancel @last
+}
+
 @test "cancel ends what runs there, with proof" {
 	held
 	begin workflow run flow.yaml
 	until_true began
-	call workflow cancel @last
-	until_true none_left
+	cancel
+	envelope 0
+	expect 'e.data.state == "cancelled"'
+	none_left
 	finish
 	[ "$status" -ne 0 ]
 	until_true no_step_left
+}
+
+@test "cancel ends a submission whose tasks have mostly not begun, whatever has been done to them" {
+	site 'at_once = 2'
+	held
+	begin workflow run flow.yaml
+	until_true began
+	cancel
+	envelope 0
+	none_left
+	finish
+	[ "$status" -ne 0 ]
+	squeue -h -r -t all -o '%i %T' | grep -qE '^[0-9]+ CANCELLED' # the line without an index, which is of all that had not begun
+	LATE=60 run -0 python3 "$ROOT/tests/fault/placed_cancel.py" "$RUNNER" "$PWD/state" 4 7
 }
 
 no_step_left() {

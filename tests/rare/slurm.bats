@@ -53,6 +53,12 @@ prepare() {
 	echo "# ${lines[-1]}, in $((SECONDS - began)) s" >&3
 }
 
+@test "a run is cancelled at 200 random instants, and the queue has nothing of it" {
+	local began=$SECONDS
+	run -0 python3 "$ROOT/tests/fault/placed_cancel.py" "$RUNNER" "$PWD/state" "${CANCELS:-200}" ${SEED:+"$SEED"}
+	echo "# ${lines[-1]}, in $((SECONDS - began)) s" >&3
+}
+
 @test "the site's time limit ends a task, and its items go on in another one" {
 	site 'time = "1m"'
 	seq 3 >items.txt

@@ -62,47 +62,51 @@ local STATES = { pending = true, running = true, ended = true }
 local ENDS = { completed = true, failed = true, out_of_memory = true, node_failed = true, timeout = true, cancelled = true,
 	preempted = true, boot_failed = true }
 
+local UNKNOWN = { state = "unknown" }
+
+-- One that isn't understood may live or not.
 local function task_of(v)
 	if type(v) ~= "table" or not STATES[v.state] or v.state == "ended" and not ENDS[v.ended] then
-		return nil
+		return UNKNOWN
 	end
 	return { state = v.state, ended = v.state == "ended" and v.ended or nil, reason = line(v.reason), why = line(v.why) or line(v.reason),
 		node = line(v.node) }
 end
 
--- The tasks of a placement, by number: {"1": {…}} or a list.
-local function tasks_of(v)
-	local out = {}
-	for key, entry in next, type(v) == "table" and v or { false } do
-		local index, task = math.tointeger(tonumber(key)), task_of(entry)
-		if not (index and index >= 1 and task) then
-			return nil
-		end
-		out[index] = task
+-- What it says of a placement, whose tasks are by number: {"1": {…}} or a list. Numbered otherwise, any of them may be meant.
+local function answer_of(v)
+	if type(v) ~= "table" or type(v.tasks) ~= "table" then
+		return { tasks = {}, unsure = true }, true
 	end
-	return out
+	local out, strange = { job = line(v.job), tasks = {} }, false
+	for key, entry in next, v.tasks do
+		local index, task = math.tointeger(tonumber(key)), task_of(entry)
+		if not index or index < 1 then
+			return { job = out.job, tasks = {}, rest = UNKNOWN }, true
+		end
+		out.tasks[index], strange = task, strange or task == UNKNOWN
+	end
+	return out, strange
 end
 
----What a states program said; nil: something in it is not understood, so that nothing may be concluded.
+---What a states program said; nil: it is no answer, so that nothing may be concluded.
 ---@param answer table?
 ---@param tokens string[]
----@return table<string, table>?
+---@return table<string, runner.workflow.Answer>?
+---@return boolean? strange something in it is not understood; what it is about stays open
 function M.read_states(answer, tokens)
-	local placements, out = answer and answer.placements, {}
+	local placements, out, strange = answer and answer.placements, {}, false
 	if type(placements) ~= "table" then
 		return nil
 	end
 	for _, token in ipairs(tokens) do
-		local placement = placements[token]
-		if placement ~= nil and placement ~= json.null then
-			local tasks = type(placement) == "table" and tasks_of(placement.tasks)
-			if not tasks then
-				return nil
-			end
-			out[token] = { job = line(placement.job), tasks = tasks }
+		if placements[token] ~= nil and placements[token] ~= json.null then
+			local unclear
+			out[token], unclear = answer_of(placements[token])
+			strange = strange or unclear
 		end
 	end
-	return out
+	return out, strange
 end
 
 -- --- the five functions -----------------------------------------------------------------------
@@ -134,17 +138,17 @@ function Command:submit(s)
 end
 
 ---@param tokens string[]
----@return table<string, table>? states, runner.PlaceProblem? problem
+---@return table<string, runner.workflow.Answer>? states
+---@return runner.PlaceProblem? problem also of an answer that is not whole
 function Command:states(tokens)
 	local answer, result = self:_call("states", { tokens = json.array(table.move(tokens, 1, #tokens, 1, {})) })
-	local states = result.ok and M.read_states(answer, tokens)
-	if states then
-		return states
-	elseif result.ok then
-		return nil, { kind = "unknown", code = "UNAVAILABLE",
-			message = ("%s printed something that can't be read: %s"):format(self.executor.states[1], (result.stdout:gsub("%c+", " "):sub(1, 200))) }
+	if not result.ok then
+		return nil, programs.unknown(self.executor.states[1], result)
 	end
-	return nil, programs.unknown(self.executor.states[1], result)
+	local states, strange = M.read_states(answer, tokens)
+	return states, (strange or not states) and { kind = "unknown", code = "UNAVAILABLE",
+		message = ("%s printed something that can't be read: %s"):format(self.executor.states[1], (result.stdout:gsub("%c+", " "):sub(1, 200))) }
+		or nil
 end
 
 ---@param tokens string[]

@@ -19,9 +19,29 @@ local BACKOFF_MS, BACKOFF_MAX_MS = 1000, 60000
 ---@field generation integer the chunk's own
 ---@field fence "free"|"held"
 ---@field known? boolean of its placement; nil: the queue couldn't be asked, or a submission is in doubt
----@field task? {state: "pending"|"running"|"ended", ended?: string, reason?: string, why?: string}
+---@field task? {state: "pending"|"running"|"ended"|"unknown", ended?: string, reason?: string, why?: string}
 ---@field misses integer polls in a row, before this one, that showed no sign of life
 ---@field needed integer misses that prove a loss
+
+---@class runner.workflow.Answer what a queue says of a token; nil: it knows none
+---@field job? string
+---@field tasks table<integer, table> those that it lists
+---@field rest? table what it says of all others together
+---@field unsure? true it has said nothing that could be read: it may know the token, or not
+
+---What a queue says of a placement and of one of its tasks.
+---@param answers? table<string, runner.workflow.Answer> nil: it couldn't be asked
+---@param token string
+---@param task integer
+---@return boolean? known nil: it isn't sure
+---@return table? of_task
+function M.said(answers, token, task)
+	local answer = answers and answers[token]
+	if not answers or answer and answer.unsure then
+		return nil
+	end
+	return answer ~= nil, answer and (answer.tasks[task] or answer.rest)
+end
 
 ---@alias runner.workflow.Verdict "import"|"running"|"wait"|"miss"|"lost"|"memory"|"again"|"cancelled"
 --- import: it has a result; running: it lives; wait: nothing can be concluded; miss: no sign of life,

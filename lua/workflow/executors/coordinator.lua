@@ -153,12 +153,13 @@ local function give_back(c, chunk)
 end
 
 local function is_gone(row, answers, task)
-	local answer = answers and answers[row.token]
-	local of_task = answer and answer.tasks[task]
-	return row.phase == "later" or row.gone or answers and (not of_task or of_task.state == "ended")
+	local known, of_task = conclusions.said(answers, row.token, task)
+	return row.phase == "later" or row.gone or row.phase == "submitted" and known ~= nil and (not of_task or of_task.state == "ended")
 end
 
+-- One in doubt may still arrive, until the queue has said several times that it knows none; then it is to be cancelled once more.
 local function look_at(c, row, answers)
+	local arrived = row.phase == "look" and poll.look_up(c, row, answers)
 	for task = 1, row.tasks do
 		local chunk = row.chunks[task]
 		if chunk then
@@ -170,6 +171,7 @@ local function look_at(c, row, answers)
 			end
 		end
 	end
+	return arrived
 end
 
 local function what_is_left(c)
@@ -198,7 +200,7 @@ local function end_all(c, limit_ms)
 		looks = looks + 1
 		local answers = tokens[1] and world.place:states(tokens) or nil
 		for _, row in ipairs(rows) do
-			look_at(c, row, answers)
+			cancelled = not look_at(c, row, answers) and cancelled
 		end
 		rows, tokens = poll.live(c)
 		if rows[1] and world.now() >= give_up then

@@ -132,13 +132,19 @@ local function judge(c, chunk, known, task)
 	end
 end
 
--- A placement that may have arrived or not.
-local function look_up(c, row, known)
+---A placement that may have arrived or not.
+---@param c runner.workflow.Coordinator
+---@param row table in doubt
+---@param answers? table<string, runner.workflow.Answer>
+---@return boolean arrived
+function M.look_up(c, row, answers)
+	local known = conclusions.said(answers, row.token, 1)
 	row.phase = conclusions.looked_up(known, row.nones, c.needed)
 	row.nones = known == false and row.nones + 1 or row.nones
 	if row.phase == "submitted" then
-		submit.set(c, row, "submitted")
+		submit.set(c, row, "submitted", row.why == "cancelled" and row.why or nil)
 	end
+	return row.phase == "submitted"
 end
 
 local function why_pending(answer)
@@ -159,19 +165,16 @@ end
 
 -- answers: nil where the queue couldn't be asked.
 local function look_at(c, row, answers)
-	local answer, known = answers and answers[row.token], nil
-	if answers then
-		known, row.job = answer ~= nil, answer and answer.job or row.job
-	end
+	local answer = answers and answers[row.token]
+	row.job = answer and answer.job or row.job
 	if row.phase == "look" then
-		look_up(c, row, known)
-		known = row.phase == "submitted" or nil
+		answers = M.look_up(c, row, answers) and answers or nil
 	elseif answer then
 		note_pending(c, row, answer)
 	end
 	for task = 1, row.tasks do
 		local chunk = row.chunks[task]
-		local of_task = known and answer and answer.tasks[task]
+		local known, of_task = conclusions.said(answers, row.token, task)
 		if chunk and not (of_task and of_task.state == "pending") then
 			judge(c, chunk, known, of_task)
 		end
@@ -206,6 +209,15 @@ local function note_started(c)
 	end
 end
 
+local function is_silent(tokens, answers)
+	for _, token in ipairs(tokens) do
+		if conclusions.said(answers, token, 1) == nil then
+			return true
+		end
+	end
+	return false
+end
+
 -- A queue may be down for a while: results come all the same.
 local function note_silence(c, silent)
 	local now = c.world.now()
@@ -225,7 +237,7 @@ function M.look(c)
 		answers, problem = c.world.place:states(tokens)
 	end
 	c.unreachable, c.started = problem, {}
-	note_silence(c, tokens[1] and not answers)
+	note_silence(c, is_silent(tokens, answers))
 	for _, row in ipairs(rows) do
 		local asked = row.phase ~= "later"
 		look_at(c, row, asked and answers or nil)

@@ -62,16 +62,13 @@ end
 
 function Shared:states(tokens)
 	self.tokens = tokens
-	local answers = latest(self, tokens)
-	if answers then
-		return answers
-	end
 	local common = self.common
-	local list, known = union(common)
-	local problem
-	answers, problem = common.place:states(list)
-	common.answers, common.known, common.at = answers, known, host.now()
-	return answers, problem
+	if not latest(self, tokens) then
+		local list, known = union(common)
+		common.answers, common.problem = common.place:states(list)
+		common.known, common.at = known, host.now()
+	end
+	return common.answers, common.problem
 end
 
 ---The place of an executor for one more step of a run.

@@ -124,7 +124,7 @@ local FORMAT = "%i|%j|%T|%r|%N"
 local STATES = {
 	PENDING = { "pending" }, CONFIGURING = { "pending" }, REQUEUED = { "pending" }, REQUEUE_HOLD = { "pending" },
 	REQUEUE_FED = { "pending" }, RESV_DEL_HOLD = { "pending" }, SPECIAL_EXIT = { "pending" },
-	RUNNING = { "running" }, COMPLETING = { "running" }, RESIZING = { "running" }, SIGNALING = { "running" },
+	RUNNING = { "running" }, EXPEDITING = { "running" }, COMPLETING = { "running" }, RESIZING = { "running" }, SIGNALING = { "running" },
 	STAGE_OUT = { "running" }, STOPPED = { "running" }, SUSPENDED = { "running" },
 	COMPLETED = { "ended", "completed" }, FAILED = { "ended", "failed" }, CANCELLED = { "ended", "cancelled" },
 	TIMEOUT = { "ended", "timeout" }, DEADLINE = { "ended", "timeout" }, OUT_OF_MEMORY = { "ended", "out_of_memory" },
@@ -164,50 +164,75 @@ function M.why(reason)
 	return reason ~= "" and reason or nil
 end
 
-local RANK = { running = 3, pending = 2, ended = 1 }
+local RANK = { unknown = 4, running = 3, pending = 2, ended = 1 }
+local UNKNOWN = { state = "unknown" }
 
--- A late twin of a submission has the same name: what lives hides what has ended.
+local function higher(one, other)
+	return (not one or RANK[other.state] > RANK[one.state]) and other or one
+end
+
+-- A late twin of a submission has the same name: what lives hides what has ended. A line without an index is
+-- of all tasks that have none of their own: Slurm has never split them off.
 local function add_task(placement, job, index, task)
-	local there = placement.tasks[index]
-	if not there or RANK[task.state] > RANK[there.state] then
-		placement.tasks[index] = task
+	placement.unsure = nil
+	if index then
+		placement.tasks[index] = higher(placement.tasks[index], task)
+	else
+		placement.rest = higher(placement.rest, task)
 	end
 	placement.job = (not placement.job or tonumber(job) > tonumber(placement.job)) and job or placement.job
 end
 
--- One line of squeue: job, index, name, task; nil: it is none.
+-- One line of squeue: name, job, index, task; of a state that a later Slurm may have, it is unknown whether the
+-- task lives; nil: it is no such line.
 local function read_line(line)
-	local job, index, name, state, reason, node = line:match "^(%d+)_(%d+)|([%w.-]+)|([%u_]+)|([^|]*)|([^|]*)$"
-	local known = STATES[state]
-	if not known then
+	local job, of_array, name, state, reason, node = line:match "^(%d+)(_?%d*)|([%w.-]+)|([^|]+)|(.*)|([^|]*)$"
+	if not job or of_array == "_" then
 		return nil
 	end
-	return job, math.tointeger(tonumber(index)), name, { state = known[1], ended = known[2], reason = reason ~= "None" and reason or nil,
-		why = known[1] == "pending" and M.why(reason) or nil, node = node ~= "" and node or nil }
+	local known = STATES[state] or { "unknown" }
+	return name, job, math.tointeger(tonumber(of_array:sub(2))), { state = known[1], ended = known[2],
+		reason = reason ~= "None" and reason or nil, why = known[1] == "pending" and M.why(reason) or nil, node = node ~= "" and node or nil }
 end
 
----What squeue --array printed of these tokens; nil, and the line, where it isn't what it should be.
+-- What a line that can't be read is about: the token that it names; else all of them.
+local function tokens_of(line, tokens)
+	for _, token in ipairs(tokens) do
+		if line:find(("|%s|"):format(token), 1, true) then
+			return { token }
+		end
+	end
+	return tokens
+end
+
+---What squeue --array printed of these tokens.
 ---@param text string
 ---@param tokens string[]
----@return table<string, table>? states, string? line
+---@return table<string, runner.workflow.Answer> answers
+---@return string? line the first one that isn't what it should be
 function M.states(text, tokens)
-	local known, out = {}, {}
+	local out, strange = {}, nil
+	local function of(token)
+		out[token] = out[token] or { tasks = {}, unsure = true }
+		return out[token]
+	end
+	local known = {}
 	for _, token in ipairs(tokens) do
 		known[token] = true
 	end
-	if text ~= "" and text:sub(-1) ~= "\n" then
-		return nil, text:match "[^\n]*$"
-	end
-	for line in text:gmatch "([^\n]*)\n" do
-		local job, index, name, task = read_line(line)
-		if not job then
-			return nil, line
+	for line, ending in text:gmatch "([^\n]*)(\n?)" do
+		local name, job, index, task = read_line(line)
+		local cut = ending == "" and line ~= ""
+		if cut or ending ~= "" and not name then
+			strange = strange or line
+			for _, token in ipairs(cut and tokens or tokens_of(line, tokens)) do
+				of(token).rest = UNKNOWN
+			end
 		elseif known[name] then
-			out[name] = out[name] or { tasks = {} }
-			add_task(out[name], job, index, task)
+			add_task(of(name), job, index, task)
 		end
 	end
-	return out
+	return out, strange
 end
 
 -- --- scontrol show config -----------------------------------------------------------------------
@@ -276,23 +301,25 @@ function Slurm:_squeue(names)
 		return nil, programs.unknown("squeue", result)
 	end
 	local states, line = M.states(result.stdout, names)
-	return states, not states and { kind = "unknown", code = "UNAVAILABLE",
+	return states, line and { kind = "unknown", code = "UNAVAILABLE",
 		message = ("squeue printed a line that can't be read: %s"):format(line:sub(1, 200)) } or nil
 end
 
 ---What the controller knows of these tokens: one that it doesn't know is not in the answer.
 ---@param tokens string[]
----@return table<string, { job: string, tasks: table<integer, table> }>? states, runner.PlaceProblem? problem nil: conclude nothing
+---@return table<string, runner.workflow.Answer>? states nil: conclude nothing
+---@return runner.PlaceProblem? problem also of an answer that is not whole
 function Slurm:states(tokens)
-	local out = {}
+	local out, unread = {}, nil
 	for first = 1, #tokens, NAMES do
 		local some, problem = self:_squeue(table.move(tokens, first, math.min(first + NAMES - 1, #tokens), 1, {}))
 		if not some then
 			return nil, problem
 		end
 		tables.add(out, some)
+		unread = unread or problem
 	end
-	return out
+	return out, unread
 end
 
 ---End the tasks of these tokens, pending or running. It comes back before they are gone.

@@ -1,4 +1,5 @@
 local command = require "runner.workflow.executors.command"
+local conclusions = require "runner.workflow.executors.conclusions"
 local declared = require "runner.declare.executors"
 local json = require "runner.json"
 local scheduler = require "runner.task.scheduler"
@@ -82,15 +83,30 @@ describe("the program that tells states", function()
 		assert.same({}, states "cat >/dev/null; echo '{\"placements\":{}}'")
 	end)
 
-	for _, text in ipairs { "", "{}", "[]", "null", '{"placements":[1]', '{"placements":{"rn-a.1":{}}}',
-		'{"placements":{"rn-a.1":{"tasks":{"x":{"state":"running"}}}}}',
-		'{"placements":{"rn-a.1":{"tasks":{"0":{"state":"running"}}}}}', '{"placements":{"rn-a.1":{"tasks":{"1":{"state":"lost"}}}}}',
-		'{"placements":{"rn-a.1":{"tasks":{"1":{"state":"ended"}}}}}',
-		'{"placements":{"rn-a.1":{"tasks":{"1":{"state":"ended","ended":"well"}}}}}' } do
+	for _, text in ipairs { "", "{}", "[]", "null", '{"placements":[1]' } do
 		it("is not believed when it prints " .. text, function()
 			local known, problem = states(("cat >/dev/null; printf '%%s' '%s'"):format(text))
 			assert.is_nil(known)
 			assert.equal("unknown", problem.kind)
+		end)
+	end
+
+	-- Of one placement: what is made of its tasks 1 and 2, and nothing else of the other.
+	for text, expected in pairs { ["{}"] = ". .", ["5"] = ". .", ['{"tasks":{"x":{"state":"running"}}}'] = "unknown unknown",
+		['{"tasks":{"0":{"state":"running"},"1":{"state":"running"}}}'] = "unknown unknown",
+		['{"tasks":{"1":{"state":"lost"}}}'] = "unknown nil", ['{"tasks":{"1":{"state":"ended"},"2":{"state":"running"}}}'] = "unknown running",
+		['{"tasks":{"1":{"state":"ended","ended":"well"}}}'] = "unknown nil", ['{"tasks":[{"state":"running"},7]}'] = "running unknown" } do
+		it("leaves open only what is strange in " .. text, function()
+			local known, problem = states(("cat >/dev/null; printf '%%s' '{\"placements\":{\"rn-a.1\":%s,"
+				.. "\"rn-b.1\":{\"tasks\":{\"1\":{\"state\":\"running\"}}}}}'"):format(text))
+			assert.equal("unknown", problem.kind)
+			assert.same({ true, { state = "running" } }, { conclusions.said(known, "rn-b.1", 1) })
+			local found = {}
+			for task = 1, 2 do
+				local sure, of_task = conclusions.said(known, "rn-a.1", task)
+				found[task] = sure == nil and "." or of_task and of_task.state or "nil"
+			end
+			assert.equal(expected, table.concat(found, " "))
 		end)
 	end
 
