@@ -42,7 +42,7 @@ M.rooms = {
 	{ name = "calls", path = "lua/calls/", uses = { BINDINGS, "core", "declare", "task", "invoke" }, owns = "requests of a client, each a run of its own: their form, what they may ask, their envelopes" },
 	{ name = "import", path = "lua/import/", uses = { BINDINGS, "core", "declare", "workflow.expr" }, owns = "the tasks of a justfile, Makefile, Taskfile.yml or package.json → ours" },
 	{ name = "tools", path = "lua/tools/", uses = { BINDINGS, "core", "declare", "project", "output", "state", "types" }, owns = "help, completion, lint, previews, templates" },
-	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "project", "output", "task", "jobs", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
+	{ name = "mcp", path = "lua/mcp/", uses = { BINDINGS, "core", "declare", "project", "output", "task", "jobs", "calls", "tools" }, owns = "the commands as tools of a model: the Model Context Protocol, and what a person is asked" },
 
 	{ name = "bundle", path = "lua/bundle/", uses = { BINDINGS, "core", "project" }, owns = "a project and runner as one program: packing it, and being one" },
 	{ name = "vendor", path = "lua/vendor/", uses = { BINDINGS, "core", "project", "output" }, owns = "libraries of commands: read from a folder or an archive, put into a project, taken out" },

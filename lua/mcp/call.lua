@@ -8,6 +8,7 @@ local era = require "runner.mcp.era"
 local json = require "runner.json"
 local listing = require "runner.mcp.listing"
 local rpc = require "runner.mcp.rpc"
+local speech = require "runner.mcp.speech"
 local tables = require "runner.core.tables"
 local tasks = require "runner.mcp.tasks"
 
@@ -80,8 +81,9 @@ end
 local function execute(server, r, call, confirmed, detached)
 	local flags = flags_of(call, confirmed)
 	flags[#flags + 1] = detached and "--detach" or nil
-	return server:execute(r, { command = call.row.command, arguments = call.arguments, dry_run = call.dry_run or nil,
+	local envelope = server:execute(r, { command = call.row.command, arguments = call.arguments, dry_run = call.dry_run or nil,
 		confirmed = confirmed or nil, flags = flags }, not call.row.path and listing.waits(call.row.command, call.arguments))
+	return speech.of(server, call.row, envelope, call.own)
 end
 
 -- Arguments are checked, and a person's yes is there, before a call becomes a task.

@@ -10,6 +10,7 @@ local host = require "runner.host"
 local json = require "runner.json"
 local notifications = require "runner.mcp.notifications"
 local rpc = require "runner.mcp.rpc"
+local speech = require "runner.mcp.speech"
 local tables = require "runner.core.tables"
 
 local M = {}
@@ -234,7 +235,7 @@ local function found(server, id)
 	elseif is_over(server, task) then
 		return remove(server, task, index)
 	end
-	return server:has_command(task.command) and task or nil
+	return server:has_command(task.command) and speech.of_task(server, task) or nil
 end
 
 -- The task that a request names; or why there is none.

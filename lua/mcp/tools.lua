@@ -20,6 +20,7 @@ local NAME_MAX = 128 -- characters, by server/tools.mdx
 ---@field reason? string why it is not always listed
 ---@field path? string its file
 ---@field secrets string[] arguments whose values are not shown
+---@field places string[] arguments that have no flag on a command line
 ---@field added table<string, true> arguments that are runner's own: dry_run, limit, cursor
 ---@field safe_default boolean without --live it only says what it would do
 ---@field task? "any"|"long" it can be a task; "long": it may take longer than a client would wait for it
@@ -137,6 +138,15 @@ local function secrets(command)
 	return out
 end
 
+-- The arguments that stand in places on a command line.
+local function places(command)
+	local out = json.array {}
+	for _, row in ipairs(command.args) do
+		out[#out + 1] = row.positional and row.name or nil
+	end
+	return out
+end
+
 local function examples(command)
 	local out = json.array {}
 	for i, example in ipairs(command.examples or {}) do
@@ -156,7 +166,7 @@ local function row_of(command, listed, config)
 	local words = command_line.typed(listed.name)
 	return {
 		command = listed.name, danger_level = command.danger_level, listing = may, reason = reason, path = listed.path,
-		secrets = secrets(command), added = added, safe_default = command.safe_default or false,
+		secrets = secrets(command), places = places(command), added = added, safe_default = command.safe_default or false,
 		examples = examples(command), keywords = command.keywords, task = task(command, listed, config),
 		tool = { name = listed.name, title = words, description = command.description, inputSchema = input,
 			outputSchema = output_schema(command), annotations = annotations(command),

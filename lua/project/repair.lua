@@ -272,13 +272,31 @@ local function is_open(a, line)
 		and host.clean(line) == line and not line:find "%c" and utf8.len(line) ~= nil
 end
 
+-- A call that a client of MCP has made, as words: the command and an option for each of its arguments; nil: it has none such.
+-- lua/mcp/speech.lua makes a call of the repaired words again.
+local function words_of_call(a)
+	local text = a.parsed and a.parsed.framework.raw_payload
+	local object = (os.getenv "RUNNER_CLIENT" or ""):find('"mcp', 1, true) and text and require("runner.json").decode(text)
+	local words = object and command_line.name_words(a.name)
+	for _, name in ipairs(words and tables.sorted_keys(object) or {}) do
+		for _, v in ipairs(type(object[name]) == "table" and object[name] or { object[name] }) do
+			if type(v) == "table" or type(v) == "userdata" then
+				return nil
+			end
+			local option = "--" .. name:gsub("_", "-")
+			words[#words + 1] = v == true and option or ("%s=%s"):format(option, math.tointeger(v) or tostring(v))
+		end
+	end
+	return words
+end
+
 ---The failed call, repaired, as a command line; nil: none is safe and sure.
 ---@param a runner.Attempt
 ---@return string?
 function M.command(a)
 	local call = a.call
-	local argv = call and call.argv
-	if not argv or not argv[1] or #argv > MOST_TOKENS or call.stdin_words or call.has_stdin or is_delicate(argv) then
+	local argv = call and (call.is_call and words_of_call(a) or not call.stdin_words and call.argv)
+	if not argv or not argv[1] or #argv > MOST_TOKENS or call.has_stdin or is_delicate(argv) then
 		return nil
 	end
 	local ok, words = pcall(repair, argv, a.project)

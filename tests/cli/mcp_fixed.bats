@@ -1,0 +1,71 @@
+#!/usr/bin/env bats
+# What a wrong call over MCP is told: in words of tools and arguments, and with a call that is right (lua/mcp/speech.lua).
+
+load lib/helper
+
+prepare() {
+	export RUNNER
+	local changes='danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "none" } },'
+	body silence 'args = { { "id", "integer", positional = true, required = true }, { "duration", "duration" }, { "tags", "array", items = "string" } },' <<<'args.dry = ctx.dry_run return args'
+	sed -i "s/danger_level = \"safe\",/$changes dry_run = true,/" commands/silence.lua
+	body find 'list = true, args = { { "text", "string", required = true }, { "level", "enum", values = { "debug", "warn" } } },' <<<'return { args }'
+	body token 'args = { { "name", "string", required = true }, { "password", "string", secret = true } },' <<<'return { name = args.name }'
+	body advice 'args = { { "text", "string" } }, exit_codes = { PRECONDITION = { description = "no" } },' <<<'ctx:fail("PRECONDITION", "no", { fix_command = "runner silence 7 --duration 5m", suggestion = "Pass --text, or run git push --all" })'
+	body asks 'interactive = true,' <<<'return { ctx:confirm("Really?") }'
+	body prompts 'interactive = true, args = { { "user_name", "string" } },' <<<'return { ctx:prompt("Name?", { arg = "user_name" }) }'
+	body slow 'timeout = "100ms",' <<<'ctx:sleep(20)'
+	body wide 'list = true, truncates = true,' <<<'local out = {} for i = 1, 400 do out[i] = { id = i, text = ("x"):rep(9000) } end return out'
+}
+
+fixed() {
+	python3 "$ROOT/tests/cli/lib/mcp_fixed.py" "$@" >fixed.txt 2>err.txt || { cat err.txt; false; }
+	cat fixed.txt
+}
+
+@test "REQ-C-030 a wrong call over MCP has the right one, and nothing that changes something is guessed" {
+	fixed <<-'CALLS'
+		silence {"id":"7","duration":"2h"}
+		silence {"ID":7,"durration":"2h","tags":["a b","--c"]}
+		silence {"id":"7","dry_run":true}
+		silence {"alert_id":7}
+		silence {"id":7,"until":"2h"}
+		find {"query":"x","severity":"warning"}
+		find {"txt":"x","limt":5}
+		token {"nam":"x","password":"hunter22"}
+		token {"nam":"sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD"}
+		silence {"id":null}
+		silence {"id":{"a":[1]}}
+	CALLS
+	[ "$(sed -n 1p fixed.txt)" = 'VALIDATION_ERROR {"arguments": {"duration": "2h", "id": 7}, "name": "silence"} {"dry": false, "duration": 7200, "id": 7, "tags": []}' ]
+	[[ $(sed -n 2p fixed.txt) == *'"tags": ["a b", "--c"]}, "name": "silence"}'* ]]
+	[[ $(sed -n 3p fixed.txt) == *'{"dry_run": true, "id": 7}'*'"dry": true'* ]]
+	[ "$(sed -n '4,5p;8,11p' fixed.txt | sort -u)" = "VALIDATION_ERROR null None" ]
+	[[ $(sed -n 6p fixed.txt) == *'{"level": "warn", "text": "x"}'* ]]
+	[[ $(sed -n 7p fixed.txt) == *'{"limit": 5, "text": "x"}'* ]]
+	[ "$(grep -c hunter22 fixed.txt)" -eq 0 ]
+}
+
+@test "in progressive mode the right call is one of call" {
+	fixed --progressive <<<'silence {"id":"7"}'
+	[[ $(cat fixed.txt) == *'{"arguments": {"arguments": {"id": 7}, "name": "silence"}, "name": "call"} {"dry": false, "id": 7'* ]]
+}
+
+@test "no hint over MCP has a flag or a command line that isn't said to be for a person" {
+	fixed <<-'CALLS'
+		advice
+		asks
+		prompts
+		slow
+		wide
+		wide {"cursor":"x"}
+		find {}
+		job_wait {"id":"x"}
+		job_status {"id":"x"}
+		job_logs {"id":"x"}
+		workflow_show {"id":"x"}
+		workflow_wait {"id":"x"}
+		workflow_logs {"id":"x"}
+	CALLS
+	[[ $(sed -n 1p fixed.txt) == 'PRECONDITION {"arguments": {"duration": "5m", "id": 7}, "name": "silence"}'* ]]
+	[ "$(awk '{ print $1 }' fixed.txt | tr '\n' ' ')" = "PRECONDITION INPUT_REQUIRED INPUT_REQUIRED TIMEOUT OK INVALID_CURSOR VALIDATION_ERROR NOT_FOUND NOT_FOUND NOT_FOUND NOT_FOUND NOT_FOUND NOT_FOUND " ]
+}
