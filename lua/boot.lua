@@ -320,7 +320,7 @@ local function run(a)
 	local command, launch, settled = a.command, a.launch, a.settled
 	host.send("RUN", { timeout_ms = settled.serve_ms, idle_timeout_ms = settled.stall_ms })
 	host.enter_run(command.stdin == true and not a.input.is_stream,
-		command.interactive and launch.stdin_is_tty and launch.stderr_is_tty, command.raw,
+		(command.interactive or command.needs) and launch.stdin_is_tty and launch.stderr_is_tty, command.raw,
 		not a.information and (a.found.vendored or a.found.folder == a.project.commands) and a.project.root)
 	if settled.serve_ms then
 		a.raw.begin(settled)

@@ -10,6 +10,8 @@ local tool = require "runner.core.tool"
 
 local M = {}
 
+local COLUMNS, LEAST = 80, 20
+
 -- --- the call ---------------------------------------------------------------------------
 
 ---Our own program, to be started by us: its path; where an upgrade has removed that file, or put
@@ -159,13 +161,36 @@ function M.said(line)
 	return level .. require("runner.host").clean(row.message)
 end
 
+---How wide the terminal is that a call gets whose lines we show at ours, behind the name in front of them.
+---@param name? string
+---@return integer? columns nil: ours is none
+function M.columns(name)
+	local columns = attempt.launch.stderr_is_tty and (require("runner.terminal").columns() or COLUMNS)
+	return columns and math.max(columns - (name and #name + 3 or 0), LEAST) or nil
+end
+
+local function kept(final)
+	return final ~= "m" and "" or nil
+end
+
+---A line that was written to a terminal of its own, as it is in the end: with its colours, without what moves the cursor.
+---@param line string
+---@return string
+function M.drawn(line)
+	line = line:gsub("\r+$", ""):gsub("^.*\r", "")
+	if line:find("\27", 1, true) then
+		line = line:gsub("\27%][^\7\27]*\27?[\7\\]", ""):gsub("\27%[[0-?]*[ -/]*([@-~])", kept):gsub("\27%f[^%[\27]", "")
+	end
+	return line:find("\27", 1, true) and not line:find "\27%[0?m$" and line .. "\27[0m" or line
+end
+
 ---The name of one of several in front of its line, in a colour of its own. A line for programs has none.
 ---@param name? string
 ---@param line string
 ---@param watched boolean is it for a terminal?
 ---@return string
 function M.marked(name, line, watched)
-	if not name or line:sub(1, 1) == "{" then
+	if not name or not watched and line:sub(1, 1) == "{" then
 		return line
 	elseif not watched or attempt.framework.no_color or attempt.launch.no_color then
 		return name .. " | " .. line

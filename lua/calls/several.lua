@@ -67,6 +67,7 @@ local function environment(several, part)
 		local limit = attempt.framework[name]
 		env[#env + 1] = limit and ("RUNNER_%s=%s"):format(name:upper(), limit == 0 and "none" or ("%dms"):format(rules.milliseconds(limit)))
 	end
+	env[#env + 1] = not several.on_terminal and attempt.launch.stderr_is_tty and "RUNNER_TERMINAL=lines" or nil
 	env[#env + 1] = several.dry_run and "RUNNER_DRY_RUN=1" or nil
 	env[#env + 1] = part.needs and ("RUNNER_NEEDS=%s\n"):format(several.directory) or "RUNNER_NEEDS"
 	env[#env + 1] = not several.on_terminal and (attempt.framework.verbose or attempt.launch.stderr_is_tty) and "RUNNER_LOG_KEPT=1" or nil
@@ -78,7 +79,7 @@ local function listener(several, part)
 	local watched = attempt.launch.stderr_is_tty
 	return function(line, stream)
 		if stream == "stderr" then
-			line = watched and invoke.said(line) or line
+			line = watched and invoke.said(invoke.drawn(line)) or line
 			if several.side_by_side then
 				line = invoke.marked(part.shown, line, watched)
 				table.insert(part.lines, line)
@@ -97,6 +98,7 @@ local function options_of(several, part)
 	local argv = table.move(own, 1, #own, 2, { invoke.program() })
 	local options = { argv = table.move(part.words, 1, #part.words, #argv + 1, argv), argv0 = invoke.name(),
 		env = environment(several, part), cap = ENVELOPE_MAX, grace_ms = GRACE_MS, capture = not several.on_terminal,
+		columns = not several.on_terminal and invoke.columns(several.side_by_side and part.shown or nil) or nil,
 		foreground = several.on_terminal, on_line = not several.on_terminal and listener(several, part) or nil,
 		on_start = function(handle) part.handle = handle end }
 	options.stdin_file = several.on_terminal and assert(io.open("/dev/tty", "r")) or nil

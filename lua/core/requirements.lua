@@ -49,7 +49,7 @@ end
 ---@return boolean
 function M.is_drawn()
 	local launch, framework = attempt.launch, attempt.framework
-	return launch.stderr_is_tty and not launch.no_color and os.getenv "TERM" ~= nil and not framework.no_color
+	return launch.stderr_is_tty and not (launch.in_lines or launch.no_color) and os.getenv "TERM" ~= nil and not framework.no_color
 		and not framework.quiet
 end
 

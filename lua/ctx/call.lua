@@ -5,6 +5,7 @@
 
 local retry_budget = require "runner.core.retry_budget"
 local attempt = require "runner.core.attempt"
+local fs = require "runner.fs"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
 local misuse = require "runner.ctx.misuse"
@@ -52,7 +53,7 @@ local function listener(say, name)
 		if stream ~= "stderr" then
 			return
 		end
-		line = watched and invoke.said(line) or line
+		line = watched and invoke.said(invoke.drawn(line)) or line
 		io.stderr:write(invoke.marked(name, line, watched), "\n")
 		if say then
 			say(line)
@@ -62,8 +63,13 @@ end
 
 local function options_of(ctx, name, confirmed, more)
 	local options = require("runner.ctx.process_spec").command("run", ctx, invoke.argv(invoke.program(), words_of(name, confirmed), {}, text))
-	options.check, options.cap, options.lines, options.on_line = false, ENVELOPE_MAX, true, listener(more.say, more.as)
-	options.stdin, options.reread_stdin = more.stdin, true -- each of its attempts reads them
+	options.check, options.cap, options.columns = false, ENVELOPE_MAX, more.columns
+	if more.own then
+		options.own_stderr, options.foreground, options.stdin_file = true, true, assert(io.open("/dev/tty", "r"))
+	else
+		options.lines, options.on_line = true, listener(more.say, more.as)
+		options.stdin, options.reread_stdin = more.stdin, true -- each of its attempts reads them
+	end
 	return options
 end
 
@@ -112,15 +118,23 @@ end
 ---@param ctx runner.Context
 ---@param name string
 ---@param args table
----@param more? { env?: table<string, string>, confirmed?: boolean, share?: integer, say?: fun(text: string), as?: string } more
----  variables; the command is destructive, and a caller has confirmed it; its share of our retries; what hears its lines; the
----  name in front of them
+---@param more? { env?: table<string, string>, confirmed?: boolean, share?: integer, say?: fun(text: string), as?: string,
+---  own?: string, columns?: integer } more variables; the command is destructive, and a caller has confirmed it; its share of
+---  our retries; what hears its lines; the name in front of them; a path for its arguments: it has our terminal; the width of
+---  a terminal for its lines alone
 ---@return any data
 function M.invoke(ctx, name, args, more)
 	more = more or {}
 	local handed, env = invoke.hand_over(args, text)
 	local allowed = retry_budget.take(more.share)
-	local options = options_of(ctx, name, more.confirmed, { stdin = handed, say = more.say, as = more.as })
+	more.stdin = handed
+	if more.own then
+		fs.unlink(more.own) -- of an attempt before
+		assert(fs.create(more.own, env.RUNNER_ARGUMENTS and handed or "[]"))
+		env.RUNNER_ARGUMENTS = (attempt.command.danger_level == "destructive" and "agreed:" or "file:") .. more.own
+	end
+	env.RUNNER_TERMINAL = more.own and "own" or more.columns and "lines" or nil
+	local options = options_of(ctx, name, more.confirmed, more)
 	options.env = entries(env, more.env or {}, allowed.env, (attempt.framework.verbose or attempt.launch.stderr_is_tty)
 		and { RUNNER_LOG_KEPT = "1" } or {}) -- its lines are ours
 	local result = process.public(process.conclude(options, options.argv, process.ended(options)))

@@ -12,6 +12,7 @@ local paths = require "runner.core.paths"
 local M = {}
 
 local POLL_S = 0.02
+local has_left = false -- the terminal is not ours any more
 local VARIABLE = "RUNNER_NEEDS" -- "directory\nname\nname": the names are those above us
 
 -- The directory, and the commands that we are needed by.
@@ -22,6 +23,20 @@ local function inherited()
 	if stat and stat.type == "directory" then
 		return dir, above
 	end
+end
+
+---From here on nothing reads the terminal, unless the command itself does.
+function M.leave_terminal()
+	if not (attempt.command.interactive or has_left) then
+		has_left = true
+		host.leave_terminal()
+	end
+end
+
+-- May what is run alone have the terminal, as the command itself has it?
+local function has_terminal()
+	local launch = attempt.launch
+	return launch.person and launch.stderr_is_tty and not (has_left or attempt.framework.non_interactive)
 end
 
 local function refuse_circle(above, name, need)
@@ -52,6 +67,8 @@ local function invoke(ctx, need, more)
 		return
 	elseif not asks(raised, need) then
 		error(raised, 0)
+	elseif more.own then -- and has been told no
+		error(raised, 0)
 	elseif attempt.command.danger_level == "destructive" then
 		more.confirmed = true
 		return call(ctx, need.name, need.args, more)
@@ -69,6 +86,7 @@ local function once(ctx, dir, need, more)
 	while not fs.lstat(mark .. ".done") do
 		local lock <close>, why = fs.lock(mark .. ".lock", { wait_ms = 0 })
 		if lock and not fs.lstat(mark .. ".done") then
+			more.own = more.own and mark .. ".words"
 			invoke(ctx, need, more)
 			local ok, problem = fs.create(mark .. ".done", "")
 			if not ok and not fs.lstat(mark .. ".done") then -- nor has the same of `runner + a + b`, side by side
@@ -98,9 +116,11 @@ end
 local function work_of(ctx, needs, dir, env, named)
 	local work = {}
 	for i, need in ipairs(needs) do
-		local share = share_of(i, #needs)
+		local share, as = share_of(i, #needs), named and need.name or nil
 		work[i] = function(say)
-			local ok, raised = pcall(once, ctx, dir, need, { env = env, share = share, say = say, as = named and need.name or nil })
+			local own = not say
+			local ok, raised = pcall(once, ctx, dir, need, { env = env, share = share, say = say, as = as, own = own,
+				columns = not own and require("runner.invoke").columns(as) or nil })
 			if not ok then
 				failed(need.name, raised)
 			end
@@ -146,9 +166,15 @@ function M.meet(ctx, command)
 		local work, names = work_of(ctx, list, dir, env, i == 2), names_of(list)
 		local step = i == 1 and command.task and 1 or math.max(#work, 1) -- those of a task one after another
 		for first = 1, #work, step do
-			require("runner.ctx.parallel").all(table.move(work, first, first + step - 1, 1, {}), table.move(names, first, first + step - 1, 1, {}))
+			if math.min(step, #work) == 1 and has_terminal() then
+				work[first]()
+			else
+				M.leave_terminal()
+				require("runner.ctx.parallel").all(table.move(work, first, first + step - 1, 1, {}), table.move(names, first, first + step - 1, 1, {}))
+			end
 		end
 	end
+	M.leave_terminal()
 	host.setenv(VARIABLE, nil) -- what run starts is no part of this
 end
 

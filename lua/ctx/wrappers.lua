@@ -84,6 +84,9 @@ local function with_hooks(a, values, ctx)
 	if not hooks[1] then
 		return work(a, values, ctx)
 	end
+	if a.command.needs then
+		require("runner.ctx.needs").leave_terminal()
+	end
 	local call = call_of(a, values)
 	for _, hook in ipairs(hooks) do
 		if hook.before then

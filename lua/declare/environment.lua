@@ -51,6 +51,7 @@ M.rows = {
 	{ name = "RUNNER_APPROVAL", description = "Set for the notify steps of an approve step: the ID of what a person is asked" },
 	{ name = "AGENT_CALL_BUDGET_MS", description = "Milliseconds within which a call of a command with interruption answers (30000)" },
 	{ name = "RUNNER_NEEDS", description = "Set for commands that another one needs: where they note that they have run, and who needs them" },
+	{ name = "RUNNER_TERMINAL", description = "Set for calls of ours at a terminal: own, as ours; lines, for colours and width" },
 	{ name = "RUNNER_FLAME", description = "Set for the command that runner flame runs: the folder where its processes note their time" },
 	{ name = "RUNNER_TEMPDIR", description = "Set for children: ctx.tempdir, once it is made" },
 	{ name = "RUNNER_AUTOMATION", description = "Set to true for the steps of a workflow" },

@@ -24,7 +24,7 @@ local CHUNK = 1 << 16
 
 -- What belongs to the run that starts the job, and not to the job.
 local NOT_INHERITED = { "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "RUNNER_RETRY_BUDGET",
-	"RUNNER_TEMPDIR", "RUNNER_ARGUMENTS", "RUNNER_NEEDS" }
+	"RUNNER_TEMPDIR", "RUNNER_TERMINAL", "RUNNER_ARGUMENTS", "RUNNER_NEEDS" }
 
 local function need(result, message, errno)
 	if not result then

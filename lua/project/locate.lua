@@ -78,9 +78,9 @@ end
 local function in_folder(dir, words, project)
 	local path, last = resolve(dir, words, 1)
 	local found = path and { name = table.concat(words, ".", 1, last), path = path, words = last, folder = dir }
-	local text = found and project and host.source(path, dir) or ""
-	if text:find("commands", 1, true) and text:find "commands%s*=[^=]" then -- the first look costs nothing
-		return require("runner.project.tasks").find_in(found, words, project)
+	local text = found and project and host.source(path, dir)
+	if text and text:find("commands", 1, true) then
+		return require("runner.project.tasks").find_in(found, words, project, text)
 	end
 	return found
 end

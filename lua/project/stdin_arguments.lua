@@ -6,6 +6,8 @@
 --   stdin     all of stdin is a JSON array of words that go after those of the command line
 --   stdin:N   only its first N bytes are; the rest is the command's stdin. It is a file
 --   front:N   as stdin:N, but the words go in front of all others
+--   file:PATH as stdin, of a file: stdin is the terminal
+--   agreed:PATH  the same, and a person has confirmed the call, should it be destructive
 --   confirmed:N   as front:N, and a person has confirmed the call, should it be destructive
 --
 -- In place of the array there may be {"words": [...], "secrets": [...]}: values that are secret to the caller.
@@ -44,9 +46,11 @@ local function words_in(text)
 	return words, secrets
 end
 
-local function read(length)
-	if length then
-		return read_first(length)
+local function read(where, place)
+	if where == "file" or where == "agreed" then
+		return require("runner.fs").read(place)
+	elseif tonumber(place) then
+		return read_first(math.tointeger(tonumber(place)))
 	end
 	host.take_stdin()
 	return io.read "a"
@@ -58,10 +62,10 @@ end
 ---@return string[]? secrets of the caller
 ---@return runner.Error? problem
 function M.call(argv)
-	local where, length = os.getenv("RUNNER_ARGUMENTS"):match "^(%l+):?(%d*)$"
+	local where, place = os.getenv("RUNNER_ARGUMENTS"):match "^(%l+):?(.*)$"
 	host.setenv("RUNNER_ARGUMENTS", nil)
 	argv = table.move(argv, 1, #argv, 1, {})
-	local text, has_more = read(math.tointeger(tonumber(length or "")))
+	local text, has_more = read(where, place)
 	local words, secrets, problem = words_in(text)
 	if not words then
 		return { argv = argv, stdin_words = #argv + 1, has_stdin = has_more }, secrets, problem
@@ -69,7 +73,8 @@ function M.call(argv)
 	local first = (where == "front" or where == "confirmed") and 1 or #argv + 1
 	table.move(argv, first, #argv, first + #words)
 	table.move(words, 1, #words, first, argv)
-	return { argv = argv, stdin_words = first, has_stdin = has_more, is_call = first == 1, vouched = where == "confirmed" }, secrets
+	return { argv = argv, stdin_words = first, has_stdin = has_more, is_call = first == 1,
+		vouched = where == "confirmed" or where == "agreed" }, secrets
 end
 
 ---The token `-` has arrived for `row`.

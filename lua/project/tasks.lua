@@ -75,14 +75,18 @@ function M.list(project)
 	return listed(project, read_tasks(project))
 end
 
+-- May the text of a command file be that of a group?
+local function seems_group(text)
+	return text ~= nil and text:find "commands%s*=[^=]" ~= nil
+end
+
 ---The commands of a command file, for lists.
 ---@param entry {name: string, path: string, folder: string}
 ---@param project table
 ---@return table[]? commands as M.list has them; nil: it is one command, or can't be read
 function M.list_group(entry, project)
 	known[entry.path], known[entry.path .. "?"] = nil, nil
-	local text = not is_out_of_reach(entry.path) and host.source(entry.path, entry.folder)
-	if not (text and text:find "commands%s*=[^=]") then
+	if is_out_of_reach(entry.path) or not seems_group(host.source(entry.path, entry.folder)) then
 		return nil
 	end
 	local file = read(project, entry.path, "commands")
@@ -110,8 +114,12 @@ end
 ---@param found runner.Found as of one command
 ---@param words string[]
 ---@param project table
+---@param text string of its file
 ---@return runner.Found? nil: the words are those of the group
-function M.find_in(found, words, project)
+function M.find_in(found, words, project, text)
+	if not seems_group(text) then
+		return found
+	end
 	local file = is_out_of_reach(found.path) and {} or read(project, found.path, "commands")
 	if not file.is_group then
 		found.folder = not (project.unread and (file.problem or file.partial)) and found.folder or nil -- it is looked up again

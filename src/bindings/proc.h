@@ -85,6 +85,8 @@ struct proc_spec {
 	bool reread_input;       /* input is a file in memory, where the system has them: no pipe */
 	bool capture;            /* false: output goes to our stderr */
 	bool own_stdout;         /* … and what it writes to stdout to ours */
+	bool own_stderr;         /* what it writes to stderr goes to ours, whatever becomes of stdout */
+	unsigned short columns;  /* its stderr is a terminal of this width, which we read; 0: a pipe */
 	bool piped;              /* its stdout is a pipe all the same: the next stage reads it */
 	bool merge;              /* stderr into stdout */
 	bool roomy;              /* nobody may read for a while: large pipes */

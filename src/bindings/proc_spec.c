@@ -232,6 +232,8 @@ void proc_read_spec(lua_State *L, int index, struct proc_spec *spec)
 	spec->reread_input = read_flag(L, index, "reread_stdin");
 	spec->capture = read_flag(L, index, "capture");
 	spec->own_stdout = read_flag(L, index, "own_stdout");
+	spec->own_stderr = read_flag(L, index, "own_stderr");
+	spec->columns = (unsigned short)MIN_OF(read_size(L, index, "columns", 0), UINT16_MAX);
 	spec->piped = read_flag(L, index, "piped");
 	spec->merge = read_flag(L, index, "merge");
 	spec->roomy = read_flag(L, index, "roomy");

@@ -133,8 +133,9 @@ static int open_input(struct proc *p, const struct proc_spec *spec, struct ends 
 static int open_pipe(struct proc *p, const struct proc_spec *spec, struct ends *e, int i)
 {
 	int fd[2];
+	bool is_terminal = i == 1 && spec->columns && xopen_terminal(fd, spec->columns) == 0;
 
-	if (xpipe(fd) < 0)
+	if (!is_terminal && xpipe(fd) < 0)
 		return -1;
 	give(e, 1 + i, fd[1]);
 	p->out[i].fd = fd[0];
@@ -163,7 +164,7 @@ static int open_output(struct proc *p, const struct proc_spec *spec, struct ends
 	}
 	if (spec->detach)
 		return 0;
-	if (spec->capture || (i == 0 && spec->piped))
+	if ((spec->capture && !(i == 1 && spec->own_stderr)) || (i == 0 && spec->piped))
 		return open_pipe(p, spec, e, i);
 	e->child[1 + i] = i == 0 && spec->own_stdout ? STDOUT_FILENO : STDERR_FILENO;
 	return 0;

@@ -236,18 +236,14 @@ int test_bed_terminal(lua_State *L, int index)
 
 static int l_terminal(lua_State *L)
 {
-	struct winsize size = { .ws_row = 24, .ws_col = 80 };
 	struct terminal *t = lua_newuserdatauv(L, sizeof(*t), 0);
-	char name[64];
+	int end[2];
 
 	*t = (struct terminal){ -1, -1 };
 	luaL_setmetatable(L, TERMINAL_TYPE);
-	t->ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (t->ours < 0 || grantpt(t->ours) < 0 || unlockpt(t->ours) < 0 || ptsname_r(t->ours, name, sizeof(name)) != 0)
+	if (xopen_terminal(end, 80) < 0)
 		return fail(L);
-	t->its = xopen(name, O_RDWR | O_NOCTTY, 0);
-	if (t->its < 0 || ioctl(t->ours, TIOCSWINSZ, &size) < 0 || xnonblock(t->ours) < 0)
-		return fail(L);
+	*t = (struct terminal){ .ours = end[0], .its = end[1] };
 	return 1;
 }
 

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -137,6 +139,22 @@ int xnonblock(int fd)
 static bool is_closed(int fd)
 {
 	return fcntl(fd, F_GETFD) < 0 && errno == EBADF;
+}
+
+int xopen_terminal(int end[2], unsigned short columns)
+{
+	struct winsize size = { .ws_row = 24, .ws_col = columns };
+	char name[64];
+
+	end[1] = -1;
+	end[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (end[0] >= 0 && grantpt(end[0]) == 0 && unlockpt(end[0]) == 0 && ptsname_r(end[0], name, sizeof(name)) == 0)
+		end[1] = xopen(name, O_RDWR | O_NOCTTY, 0);
+	if (end[1] >= 0 && ioctl(end[0], TIOCSWINSZ, &size) == 0 && xnonblock(end[0]) == 0)
+		return 0;
+	xclose(&end[1]);
+	xclose(&end[0]);
+	return -1;
 }
 
 int xopen_null(void)

@@ -37,6 +37,8 @@ int xnonblock(int fd);
 /* /dev/null, close-on-exec, for reading and writing; where there is none, as in an empty root, an
  * empty pipe without a writer: it reads as /dev/null does and takes nothing. -1 with errno. */
 int xopen_null(void);
+/* A pseudo-terminal of so many columns, close-on-exec: our end, which never waits, and that of a program. 0 or -1. */
+int xopen_terminal(int end[2], unsigned short columns);
 /* Open /dev/null onto each of 0, 1, 2 that is closed. Returns a bit mask of
  * those that were closed (1 << fd), or -1 when /dev/null can't be opened. */
 int xopen_standard(void);

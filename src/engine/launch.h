@@ -32,6 +32,8 @@ struct launch {
 	bool ci;                /* a CI system calls: no prompts, and the result is JSON */
 	bool log_kept;          /* stderr is kept to be read later: a job, a step of a workflow */
 	bool no_color;          /* the caller wants no colours */
+	bool seen;              /* stdout is a terminal, or that of what needs this call */
+	bool in_lines;          /* stderr is a terminal that another call reads in lines: nothing is drawn there */
 	bool person;            /* a person is there to type and to read */
 	bool headless;          /* nothing can open a window */
 	const char *trace_id;   /* of the caller's trace, NULL: none */

@@ -22,7 +22,7 @@
 
 bool block_is_wanted(const struct run *run)
 {
-	return run->launch.stderr_is_tty && run->color && !run->plan.quiet;
+	return run->launch.stderr_is_tty && !run->launch.in_lines && run->color && !run->plan.quiet;
 }
 
 static void plan_frame(struct run *run)

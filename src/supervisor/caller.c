@@ -11,7 +11,7 @@
 
 #define VARIABLES(ROW) \
 	ROW(CI) ROW(DISPLAY) ROW(GITHUB_ACTIONS) ROW(JENKINS_URL) ROW(NO_COLOR) ROW(RUNNER_EXIT_TABLE) ROW(RUNNER_LOG_KEPT) \
-	ROW(RUNNER_PLAIN) ROW(RUNNER_TRACE_ID) ROW(SSH_TTY) ROW(TERM) ROW(TOOL_TRACE_ID) ROW(WAYLAND_DISPLAY)
+	ROW(RUNNER_PLAIN) ROW(RUNNER_TERMINAL) ROW(RUNNER_TRACE_ID) ROW(SSH_TTY) ROW(TERM) ROW(TOOL_TRACE_ID) ROW(WAYLAND_DISPLAY)
 
 #define INDEX(name) AT_##name,
 enum { VARIABLES(INDEX) COUNT };
@@ -54,6 +54,13 @@ static bool is_set(const struct variables *v, int at)
 	return v->values[at] && *v->values[at];
 }
 
+/* RUNNER_TERMINAL: a call that another one needs has the terminal as that has it ("own"), though stdout is a pipe; or its
+ * stderr is one only for colours and width ("lines"). */
+static bool is_called(const struct variables *v, const char *how)
+{
+	return v->values[AT_RUNNER_TERMINAL] && strcmp(v->values[AT_RUNNER_TERMINAL], how) == 0;
+}
+
 /* RUNNER_PLAIN, as lua/core/requirements.lua reads it. */
 static bool wants_plain(const char *text)
 {
@@ -85,8 +92,10 @@ void caller_read(struct launch *launch)
 	read_variables(&v);
 	launch->ci = is_set(&v, AT_CI) || is_set(&v, AT_GITHUB_ACTIONS) || is_set(&v, AT_JENKINS_URL);
 	launch->no_color = v.values[AT_NO_COLOR] || launch->ci || is_dumb(v.values[AT_TERM]) || wants_plain(v.values[AT_RUNNER_PLAIN]);
-	launch->person = launch->stdin_is_tty && launch->stdout_is_tty && !launch->ci;
-	launch->headless = !launch->stdout_is_tty || launch->ci || is_set(&v, AT_SSH_TTY) ||
+	launch->in_lines = launch->stderr_is_tty && is_called(&v, "lines");
+	launch->seen = launch->stdout_is_tty || (launch->stderr_is_tty && is_called(&v, "own"));
+	launch->person = launch->stdin_is_tty && launch->seen && !launch->ci;
+	launch->headless = !launch->seen || launch->ci || is_set(&v, AT_SSH_TTY) ||
 	                   !(is_set(&v, AT_DISPLAY) || is_set(&v, AT_WAYLAND_DISPLAY));
 	launch->log_kept = is_set(&v, AT_RUNNER_LOG_KEPT);
 	launch->trace_id = trace_id(&v);

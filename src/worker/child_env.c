@@ -147,7 +147,7 @@ int child_env_export(lua_State *L)
 	bool applies[WHEN_COUNT] = {
 		[ALWAYS] = true,
 		[NO_COLOR] = caller->no_color || lua_toboolean(L, 1),
-		[UNSEEN] = !caller->stdout_is_tty || caller->ci,
+		[UNSEEN] = !(caller->seen || caller->in_lines) || caller->ci,
 		[NO_PERSON] = !caller->person,
 		[LOCALE] = !lua_toboolean(L, 2),
 	};
@@ -160,6 +160,7 @@ int child_env_export(lua_State *L)
 		(void)child_env_set("TOOL_TRACE_ID", caller->trace_id);
 	if (!lua_toboolean(L, 3))
 		(void)child_env_set("RUNNER_NEEDS", NULL);
+	(void)child_env_set("RUNNER_TERMINAL", NULL);
 	return 0;
 }
 

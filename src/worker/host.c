@@ -59,6 +59,7 @@ static int l_launch(lua_State *L)
 	members_set_bool(L, "stderr_is_tty", launch->stderr_is_tty);
 	members_set_bool(L, "ci", launch->ci);
 	members_set_bool(L, "no_color", launch->no_color);
+	members_set_bool(L, "in_lines", launch->in_lines);
 	members_set_bool(L, "person", launch->person);
 	members_set_bool(L, "headless", launch->headless);
 	members_set_string(L, "trace_id", launch->trace_id);

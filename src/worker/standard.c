@@ -148,6 +148,14 @@ static int l_enter_run(lua_State *L)
 	return 0;
 }
 
+/* leave_terminal(): as enter_run of a command that isn't interactive, later. */
+static int l_leave_terminal(lua_State *L)
+{
+	(void)L;
+	setsid();
+	return 0;
+}
+
 /* known(root): has this user called a command of the project in that folder (known.h)? */
 static int l_known(lua_State *L)
 {
@@ -158,6 +166,7 @@ static int l_known(lua_State *L)
 static const luaL_Reg functions[] = {
 	{ "enter_run", l_enter_run },
 	{ "known", l_known },
+	{ "leave_terminal", l_leave_terminal },
 	{ "open_stdin", l_open_stdin },
 	{ "take_stdin", l_take_stdin },
 	{ "used_stdin", l_used_stdin },

@@ -7,7 +7,7 @@
 
 #include <lua.h>
 
-/* Add enter_run, known, open_stdin, take_stdin and used_stdin to the table on top of the stack. */
+/* Add enter_run, known, leave_terminal, open_stdin, take_stdin and used_stdin to the table on top of the stack. */
 void standard_register(lua_State *L);
 
 #endif

@@ -4,42 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 load lib/helper
-
-prepare() {
-	CLEAN_ENV+=(XDG_STATE_HOME="$BATS_TEST_TMPDIR.state")
-	rmdir commands
-}
-
-# tasks <<<'NAME = { … }, …': tasks.lua has these
-tasks() {
-	{
-		echo 'return { tasks = {'
-		cat
-		echo '} }'
-	} >tasks.lua
-}
-
-# at_terminal KEYS ARGS…: the call at a terminal of its own, where KEYS are typed behind each question; what is shown, and
-# its status in the last line
-at_terminal() {
-	env -i "${CLEAN_ENV[@]}" TERM=xterm QUESTION="${QUESTION:-[y/N] }" PATH_OF="${PATH_OF:-}" python3 - "$RUNNER" "$@" <<-'PY' >shown
-		import os, pty, sys
-		question = os.environ.pop("QUESTION").encode()
-		os.environ["PATH"] = os.environ.pop("PATH_OF") or os.environ["PATH"]
-		pid, fd = pty.fork()
-		if pid == 0:
-		    os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[3:])
-		text = b""
-		try:
-		    while chunk := os.read(fd, 4096):
-		        text += chunk
-		        if text.endswith(question):
-		            os.write(fd, sys.argv[2].encode() + b"\n")
-		except OSError:
-		    pass
-		print(text.decode().replace("\r", "").strip() + "\nstatus", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-	PY
-}
+load lib/tasks
 
 @test "one envelope has an answer for each, in order, and the first failure ends it with its exit code" {
 	tasks <<<'one = { "One", shell = "echo [1, 2]", output = "data" }, say = { "Say", args = { { "words", "string", variadic = true } }, shell = "echo \"$@\"" },

@@ -5,20 +5,7 @@ bats_require_minimum_version 1.5.0
 
 load lib/helper
 load lib/mcp
-
-prepare() {
-	CLEAN_ENV+=(XDG_STATE_HOME="$BATS_TEST_TMPDIR.state")
-	rmdir commands
-}
-
-# tasks <<<'NAME = { … }, …': tasks.lua has these
-tasks() {
-	{
-		echo 'return { tasks = {'
-		cat
-		echo '} }'
-	} >tasks.lua
-}
+load lib/tasks
 
 example() {
 	mkdir -p src target/debug bin sub/deeper
@@ -242,20 +229,8 @@ example() {
 
 @test "a terminal is the program's own: what it writes there is not in the way of the answer" {
 	tasks <<<'tty = { "Tty", shell = "test -t 1 && test -t 2 && echo on a terminal" }'
-	env -i "${CLEAN_ENV[@]}" TERM=xterm python3 - "$RUNNER" <<-'PY' >shown
-		import os, pty, sys
-		pid, fd = pty.fork()
-		if pid == 0:
-		    os.execv(sys.argv[1], [sys.argv[1], "tty"])
-		text = b""
-		try:
-		    while chunk := os.read(fd, 4096):
-		        text += chunk
-		except OSError:
-		    pass
-		print(text.decode().strip(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-	PY
-	[ "$(cat shown)" = "on a terminal 0" ]
+	at_terminal "" tty
+	[ "$(cat shown)" = "$(printf 'on a terminal\nstatus 0')" ]
 }
 
 @test "a task that is killed, or has no time left, leaves no process" {
@@ -460,21 +435,7 @@ example() {
 	expect 'e.ok and e.data is None'
 	rm dropped
 	for answer in n y; do
-		env -i "${CLEAN_ENV[@]}" TERM=xterm python3 - "$RUNNER" "$answer" <<-'PY' >shown
-			import os, pty, sys
-			pid, fd = pty.fork()
-			if pid == 0:
-			    os.execv(sys.argv[1], [sys.argv[1], "drop"])
-			text = b""
-			try:
-			    while chunk := os.read(fd, 4096):
-			        text += chunk
-			        if text.endswith(b"[y/N] "):
-			            os.write(fd, sys.argv[2].encode() + b"\n")
-			except OSError:
-			    pass
-			print(text.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-		PY
+		at_terminal "$answer" drop
 		grep -q 'Really drop it? \[y/N\]' shown
 		if [ "$answer" = n ]; then
 			[ ! -e dropped ]
@@ -530,19 +491,7 @@ example() {
 		} }
 	LUA
 	known
-	env -i "${CLEAN_ENV[@]}" TERM=xterm python3 - "$RUNNER" <<-'PY' >shown
-		import os, pty, sys
-		pid, fd = pty.fork()
-		if pid == 0:
-		    os.execv(sys.argv[1], [sys.argv[1]])
-		text = b""
-		try:
-		    while chunk := os.read(fd, 4096):
-		        text += chunk
-		except OSError:
-		    pass
-		print(text.decode().replace("\r", ""))
-	PY
+	at_terminal ""
 	[ "$(sed -n '/^Building/,/^Built-in/p' shown | tr -s '\n ' ' ')" = "Building: zebra Z ape A Data: cat C db: db new N db add A Built-in commands: " ]
 	call help ape --show
 	assert_envelope
@@ -607,23 +556,8 @@ example() {
 }
 
 @test "an interactive task reads the terminal" {
-	tasks <<<'ask = { "Ask", interactive = true, shell = "echo name; read name; echo got $name" }'
-	env -i "${CLEAN_ENV[@]}" TERM=xterm python3 - "$RUNNER" <<-'PY' >shown
-		import os, pty, sys
-		pid, fd = pty.fork()
-		if pid == 0:
-		    os.execv(sys.argv[1], [sys.argv[1], "ask"])
-		text, asked = b"", False
-		try:
-		    while chunk := os.read(fd, 4096):
-		        text += chunk
-		        if b"name" in text and not asked:
-		            asked = True
-		            os.write(fd, b"Ada\n")
-		except OSError:
-		    pass
-		print(text.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-	PY
+	tasks <<<'ask = { "Ask", interactive = true, shell = "printf \"name? \"; read name; echo got $name" }'
+	QUESTION="name? " at_terminal Ada ask
 	grep -q "got Ada" shown
 }
 
@@ -886,4 +820,58 @@ example() {
 	expect 'e.ok and e.meta.command == "lint" and e.data.problems == []'
 	call self new foo
 	[ -e commands/foo.lua ]
+}
+
+@test "what is needed one at a time has the terminal as the command itself has it, at every depth" {
+	tasks <<<'size = { "Size", shell = "stty size <&2; test -t 1; echo ${CI:-seen} ${NO_COLOR:-colours} ${RUNNER_TERMINAL:-told nothing}" },
+		ask = { "Ask", interactive = true, args = { { "greeting", "string" } }, shell = "printf \"name? [y/N] \"; read -r name; echo \"$greeting, $name\"" },
+		both = { "Both", needs = { "size", { "ask", greeting = "Well met" } }, shell = "if (read -r _ </dev/tty) 2>/dev/null; then echo read; else echo has none; fi" },
+		top = { "Top", needs = { "both" } }, drop = { "Drop", confirm = "Really?", shell = "touch dropped" }, late = { "Late", needs = { "drop" }, shell = "touch late" },
+		all = { "All", confirm = "All of it?", needs = { "drop", "size" } }'
+	SIZE=30x100 at_terminal Ada top
+	[ "$(cat shown)" = "$(printf '30 100\nseen colours told nothing\nname? [y/N] Ada\nWell met, Ada\nhas none\nstatus 0')" ]
+	at_terminal n late
+	grep -q "'drop' was not confirmed, and nothing was done" shown
+	[ "$(grep -c Really shown)" -eq 1 ]
+	[ ! -e late ]
+	at_terminal y late
+	[ -e late ]
+	rm dropped
+	at_terminal y all
+	[ -e dropped ]
+	run -1 grep -q Really shown
+	at_terminal "" --non-interactive top
+	[ "$(tail -n 1 shown)" = "status 1" ]
+}
+
+none_left() {
+	! pgrep -f "sleep 7011" >out.txt
+}
+
+@test "Ctrl+C while a needed one has the terminal ends all, and so does a kill" {
+	tasks <<<'hang = { "Hang", shell = "trap : INT; echo \"up [y/N] \"; printf \"[y/N] \"; while :; do sleep 7011; done" }, top = { "T", needs = { "hang" }, shell = "touch after" },
+		kills = { "K", shell = "kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $(ps -o ppid= -p $PPID))); sleep 7011" }, gone = { "G", needs = { "kills" }, shell = "touch after" }'
+	at_terminal $'\x03' top
+	[ "$(tail -n 1 shown)" = "status 130" ]
+	run -1 pgrep -f "sleep 7011"
+	at_terminal "" gone
+	until_true none_left
+	[ ! -e after ]
+}
+
+@test "side by side each writes to a terminal of its own, for colours and width; what moves the cursor is left out" {
+	tasks <<<'size = { "Size", shell = "stty size <&2; printf \"\\033[32mgreen\\033[0m\\033[1A\\n10%%\\r\\033[K100%%\\n\"; echo \"{json}\"" },
+		ask = { "Ask", interactive = true, shell = "if read -r name; then echo asked; else echo nobody; fi" },
+		both = { "Both", parallel = { "size", "ask" } }, out = { "Out", needs = { "size" } }'
+	for words in both "+ --parallel size + ask"; do
+		# shellcheck disable=SC2086
+		SIZE=30x100 at_terminal "" $words
+		sed -i 's/\x1b\[3[1-6]m\([a-z]* |\)\x1b\[0m/\1/' shown
+		[ "$(grep '^size' shown)" = "$(printf 'size | 24 93\nsize | \033[32mgreen\033[0m\nsize | 100%%\nsize | {json}')" ]
+		grep -q '^ask | nobody' shown
+	done
+	CLEAN_ENV+=(NO_COLOR=1)
+	SIZE=30x100 at_terminal "" both
+	grep -q '^size | 24 93' shown
+	[ "$(grep -c $'\e\[3' shown)" -eq 1 ]
 }
