@@ -70,11 +70,20 @@ local function client_of(text)
 	return next(out) and out or nil
 end
 
+-- A place in the ledger before which this call has no row: whoever looks for its rows from the end on stops there. Not
+-- in the rows of another attempt.
+local from ---@type integer?
+
+-- Where its last rows are, of which one may be taken back.
+local function near_end(path)
+	return math.max(((fs.stat(path) or {}).size or 0) - 4 * ROW_MAX, 0)
+end
+
 -- A row of this process: whose it is, and where.
 local function row_of(event, request_id, fields)
 	local uid, user = require("runner.ledger").user()
 	local row = { event = event, time = host.rfc3339(host.wall_ms()), request_id = request_id, uid = uid, user = user,
-		project = scope.project(), cwd = host.getcwd(), client = client_of(os.getenv "RUNNER_CLIENT") }
+		project = scope.project(), cwd = host.getcwd(), client = client_of(os.getenv "RUNNER_CLIENT"), from = from }
 	return tables.add(row, fields)
 end
 
@@ -154,7 +163,9 @@ end
 ---@return string? problem
 function M.record(project, request_id, fields)
 	if project and project.audit then
-		local ok, why = append(project, row_of("decision", request_id, fields))
+		local row = row_of("decision", request_id, fields)
+		row.from = request_id == require("runner.core.attempt").launch.request_id and from or near_end(M.path(project) or "")
+		local ok, why = append(project, row)
 		return not ok and why or nil
 	end
 end
@@ -167,7 +178,9 @@ function M.note(a)
 		return
 	end
 	if path and fs.check_way(path, 448) then -- 0700
-		host.send("AUDIT", { text = path, name = scope.project(), rows = a.project.audit.sync and 1 or 0 }, true)
+		from = near_end(path)
+		host.send("AUDIT", { text = path, name = scope.project(), rows = a.project.audit.sync and 1 or 0, max_bytes = from }, true)
+		from = a.launch.attempt == 1 and from or nil
 		host.send("META", { name = "audit_log_path", data = json.encode(path, { envelope = true }) }, true)
 	end
 	noted = true

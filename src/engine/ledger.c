@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../common/sha256.h"
 #include "../common/rest.h"
 #include "../common/xio.h"
 
@@ -110,6 +110,22 @@ static const char *append_row(int fd, const char *object, size_t n, bool sync)
 	why = line.failed ? "not enough memory" : append(fd, st.st_size, &line, sync);
 	buf_release(&line);
 	return why;
+}
+
+const char *ledger_problem(const char *line, size_t n, char last[SHA256_HEX])
+{
+	static const char prev_mark[] = "\"prev\":\"";
+	char hash[SHA256_HEX], prev[sizeof(prev_mark) + SHA256_HEX];
+	size_t body = n - TAIL_LEN, prev_len = (size_t)snprintf(prev, sizeof(prev), "%s%s\"", prev_mark, last);
+
+	if (n < TAIL_LEN || memcmp(line + body, end_mark, MARK_LEN) != 0 || memcmp(line + n - 3, "\"}\n", 3) != 0)
+		return "it is no whole row";
+	sha256_hex(line, body, hash);
+	memcpy(last, line + body + MARK_LEN, SHA256_HEX - 1);
+	if (memcmp(hash, last, SHA256_HEX - 1) != 0)
+		return "it was changed";
+	return body >= prev_len && memcmp(line + body - prev_len, prev, prev_len) == 0 ? NULL :
+	                                                                                 "rows before it were removed, added or changed";
 }
 
 int ledger_append(const char *path, const char *object, size_t n, bool sync, const char **why)

@@ -6,6 +6,7 @@
 #define RUNNER_LEDGER_H
 
 #include "../common/buf.h"
+#include "../common/sha256.h"
 
 #define LEDGER_LINE_MAX 32768
 
@@ -16,5 +17,11 @@
  * others that append. 0; or -1 and why, a text of its own or of strerror(3).
  */
 int ledger_append(const char *path, const char *object, size_t n, bool sync, const char **why);
+
+/*
+ * Is a line, with its line feed, a row that follows the one whose digest `last` is (zeros: it is the first)? NULL, or
+ * what is wrong with it. `last` becomes the digest of this row, where it has one.
+ */
+const char *ledger_problem(const char *line, size_t n, char last[SHA256_HEX]);
 
 #endif

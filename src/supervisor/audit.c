@@ -18,6 +18,7 @@ void audit_take(struct audit *audit, const struct frame *f)
 	if (audit->path[0] != '/')
 		audit->path[0] = '\0';
 	audit->sync = frame_int(f, F_rows, 0) != 0;
+	audit->from = frame_int(f, F_max_bytes, 0);
 }
 
 static void text(struct json_writer *w, const char *key, const char *value)
@@ -48,6 +49,7 @@ static void write_row(const struct run *run, int exit_code, struct buf *out)
 	text(&w, "project", run->audit.project);
 	if (run->launch.job)
 		text(&w, "job", run->launch.job);
+	number(&w, "from", run->audit.from);
 	number(&w, "exit_code", exit_code);
 	text(&w, "code", exit_code == 0 ? NULL : r->code);
 	text(&w, "side_effects", exit_code == 0 ? NULL : name_of(NAMES_SIDE_EFFECTS, (int)run->verdict.worst_effects));

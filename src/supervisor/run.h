@@ -25,6 +25,7 @@
 /* The audit ledger of the project, as the worker named it; "": there is none. */
 struct audit {
 	bool sync;
+	int64_t from; /* no row of this call is before that byte */
 	char path[4096];
 	char project[4096]; /* of the call; "": it has none */
 };

@@ -1,6 +1,8 @@
 -- runner audit list: the calls in the audit ledger of this project, newest first.
 
+local attempt = require "runner.core.attempt"
 local audit = require "runner.tools.audit"
+local display = require "runner.core.display"
 local json = require "runner.json"
 local scope = require "runner.core.scope"
 
@@ -18,18 +20,15 @@ return {
 	},
 	examples = { { description = "What was begun and never ended?", command = "runner audit list --state open" } },
 	run = function(args, ctx)
-		local calls, damaged = audit.calls()
-		local rows, project = json.array {}, scope.of(args)
-		for i = #calls, 1, -1 do
-			local call = calls[i]
-			if (not project or call.project == project)
-				and (not args.command or args.command == call.command) and (not args.state or args.state == call.state) then
-				rows[#rows + 1] = call
-			end
-		end
+		local project, enough = scope.of(args), attempt.enough or math.huge
+		local rows, damaged = audit.calls(function(call)
+			return (not project or call.project == project)
+				and (not args.command or args.command == call.command) and (not args.state or args.state == call.state)
+		end, enough)
+		display.set { goes_on = #rows >= enough }
 		if damaged > 0 then
 			ctx:warn("AUDIT_DAMAGED", ("%d lines of the audit ledger are no rows: runner audit verify"):format(damaged))
 		end
-		return rows
+		return json.array(rows)
 	end,
 }
