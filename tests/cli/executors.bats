@@ -102,6 +102,21 @@ by_programs() {
 	[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]
 }
 
+@test "a wall clock that jumps an hour while steps are placed delays nothing" {
+	dynamic_only "preloads nothing"
+	"${CC:-cc}" -D_GNU_SOURCE -shared -fPIC -fno-builtin -o clock.so "$ROOT/tests/fault/clock.c" -ldl
+	seq 12 >items.txt
+	by_programs <<-'YAML'
+		- shell: sleep 0.2; echo "$item"
+		  env: { item: "${item}" }
+	YAML
+	for clock in 150:-3600 400:-3600 800:-20 1200:-3600 400:3600 1000:3600; do
+		call LD_PRELOAD="$PWD/clock.so" FAULT_CLOCK="$clock" workflow run flow.yaml --timeout 60s
+		envelope 0
+		expect 'len(e.data.steps[0].data) == 12'
+	done
+}
+
 @test "check refuses a chunk that may not fit into the executor's time, warns where nothing bounds it, and run takes both" {
 	seq 3 >items.txt
 	by_programs <<-'YAML'

@@ -103,7 +103,7 @@ end
 ---@field state "planned"|"failed"
 ---@field memory integer
 ---@field failures integer
----@field due_ms? integer
+---@field wait_ms? integer before it is placed again
 ---@field code? string of a failure
 ---@field transient? boolean
 
@@ -119,9 +119,8 @@ end
 ---@param verdict "lost"|"memory"|"again"|"cancelled"
 ---@param chunk {memory: integer, failures: integer}
 ---@param sizes integer how many sizes of memory its executor has
----@param now_ms integer
 ---@return runner.workflow.Next
-function M.after(verdict, chunk, sizes, now_ms)
+function M.after(verdict, chunk, sizes)
 	if verdict == "memory" then
 		return after_memory(chunk, sizes)
 	end
@@ -129,7 +128,7 @@ function M.after(verdict, chunk, sizes, now_ms)
 	if verdict == "cancelled" or failures > M.FAILURES then
 		return { state = "failed", memory = chunk.memory, failures = failures, code = "UNAVAILABLE", transient = true }
 	end
-	return { state = "planned", memory = chunk.memory, failures = failures, due_ms = now_ms + M.backoff(failures) }
+	return { state = "planned", memory = chunk.memory, failures = failures, wait_ms = M.backoff(failures) }
 end
 
 ---What to do with a placement whose submission has an answer, or none.

@@ -20,7 +20,8 @@ local ASK_MS, ASK_MAX_MS = 100, 1000 -- between looks: the user waits for this
 local AGAIN = 8 -- looks after which what still lives is cancelled once more
 
 ---@class runner.workflow.World
----@field now fun(): integer ms since the epoch
+---@field now fun(): number ms that only grow: all that is waited for in memory is of it
+---@field wall fun(): integer ms since the epoch, which may jump: for rows
 ---@field sleep fun(ms: number): boolean? true: something may have changed; raises a cancellation
 ---@field place table the functions of an executor's kind, and `misses` where it differs (conclusions.MISSES)
 ---@field executor table at_once?, poll_ms, submit_rate?, memory?, and what the place reads of it
@@ -62,8 +63,8 @@ function M.new(world)
 	local at_once = world.executor.at_once
 	local window = at_once and at_once * 2 or array
 	return { world = world, ledger = world.ledger, array = math.min(array, window), window = window, chunks = {}, over = {},
-		placements = {}, planned = 0, placed = 0, total = 0, items = 0, completed = 0, following = 1, number = 0, poll_at = 0,
-		submit_at = 0, busy = 0, more = true, needed = world.place.misses or conclusions.MISSES, over_now = M.deliver }
+		placements = {}, planned = 0, placed = 0, total = 0, items = 0, completed = 0, following = 1, number = 0, poll_at = world.now(),
+		submit_at = world.now(), busy = 0, more = true, needed = world.place.misses or conclusions.MISSES, over_now = M.deliver }
 end
 
 local PLACED = { placed = true, running = true }
@@ -81,6 +82,9 @@ local function take_row(c, row)
 		placement.chunks[row.task], placement.open = row, placement.open + 1
 	else
 		row.state, c.planned = "planned", c.planned + 1
+		-- what is left of its wait, which a clock that has jumped makes no longer
+		local left = row.due_ms and math.min(row.due_ms - c.world.wall(), row.due_ms - (row.ended_ms or 0))
+		row.due_at = left and c.world.now() + left
 	end
 end
 
@@ -148,7 +152,7 @@ end
 local function give_back(c, chunk)
 	c.world.unit:set_generation(chunk.chunk, chunk.generation + 1)
 	if c.world.unit:fence(chunk.chunk) == "free" then
-		poll.leave(c, chunk, { state = "planned", generation = chunk.generation + 1, due_ms = false, why = "cancelled" })
+		poll.leave(c, chunk, { state = "planned", generation = chunk.generation + 1, due_ms = false, due_at = false, why = "cancelled" })
 	end
 end
 
@@ -253,7 +257,7 @@ function M.run(world)
 				world.check()
 			end
 			if world.sleep(rest(c)) then
-				c.poll_at = 0
+				c.poll_at = world.now()
 			end
 		end
 	end

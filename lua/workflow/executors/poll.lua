@@ -14,7 +14,7 @@ local function write(c, db, chunk, changes)
 	local row = c.placements[chunk.token]
 	c.ledger.set_chunk(db, setmetatable(changes, { __index = chunk }))
 	if row and row.open == 1 then
-		c.ledger.set_placement(db, { token = row.token, state = "over", job = row.job, why = row.why, ended_ms = c.world.now() })
+		c.ledger.set_placement(db, { token = row.token, state = "over", job = row.job, why = row.why, ended_ms = c.world.wall() })
 	end
 end
 
@@ -56,11 +56,12 @@ end
 
 local STATES = { completed = "completed", failed = "failed", doubt = "doubt", parked = "planned" }
 
+-- One that is parked waits until its time has come, and no longer than it said, whatever clocks say.
 local function of_result(c, result)
-	local now = c.world.now()
-	return { state = STATES[result.state], failures = 0, again = 0, started_ms = math.min(result.started_ms or now, now),
-		ended_ms = math.min(result.ended_ms or now, now), due_ms = result.state == "parked" and result.wake_ms or false,
-		why = false }
+	local wall = c.world.wall()
+	local wait = result.state == "parked" and math.min(math.max(result.wake_ms - wall, 0), result.wait_ms or math.huge)
+	return { state = STATES[result.state], failures = 0, again = 0, started_ms = math.min(result.started_ms or wall, wall),
+		ended_ms = math.min(result.ended_ms or wall, wall), due_ms = wait and wall + wait, due_at = wait and c.world.now() + wait, why = false }
 end
 
 ---A chunk has a result: its journal, its rows and its state in one transaction.
@@ -84,12 +85,12 @@ end
 -- It is over, and left nothing.
 local function conclude(c, chunk, verdict, seen)
 	if verdict == "cancelled" and c.placements[chunk.token].why == "cancelled" then
-		return M.leave(c, chunk, { state = "planned", due_ms = false, why = "cancelled" }) -- an earlier process wanted it
+		return M.leave(c, chunk, { state = "planned", due_ms = false, due_at = false, why = "cancelled" }) -- an earlier process wanted it
 	end
-	local after = conclusions.after(verdict, chunk, #(c.world.executor.memory or {}), c.world.now())
-	local why = conclusions.words(verdict, seen)
-	M.leave(c, chunk, { state = after.state, memory = after.memory, failures = after.failures, due_ms = after.due_ms or false,
-		why = why })
+	local after = conclusions.after(verdict, chunk, #(c.world.executor.memory or {}))
+	local why, wait, wall = conclusions.words(verdict, seen), after.wait_ms, c.world.wall()
+	M.leave(c, chunk, { state = after.state, memory = after.memory, failures = after.failures, ended_ms = wall,
+		due_ms = wait and wall + wait or false, due_at = wait and c.world.now() + wait or false, why = why })
 	if after.code then
 		failed(c, chunk, errors.new(after.code, ("Part %d of the step was given up: %s"):format(chunk.chunk, why),
 			{ retryable = false, side_effects = "partial",
@@ -124,7 +125,7 @@ local function judge(c, chunk, known, task)
 		M.import(c, chunk, result)
 	elseif verdict == "running" then
 		c.started[#c.started + 1] = chunk.state ~= "running" and chunk or nil
-		chunk.state, chunk.started_ms, chunk.misses = "running", chunk.started_ms or c.world.now(), 0
+		chunk.state, chunk.started_ms, chunk.misses = "running", chunk.started_ms or c.world.wall(), 0
 	elseif verdict == "miss" then
 		chunk.misses = chunk.misses + 1
 	elseif verdict ~= "wait" then

@@ -339,6 +339,7 @@ local STATES = { completed = true, failed = true, parked = true, doubt = true }
 ---@field state "completed"|"failed"|"parked"|"doubt"
 ---@field bytes integer of the journal that it stands on
 ---@field wake_ms integer? of a parked one: when its first item goes on, ms since the epoch
+---@field wait_ms integer? how long that is after its end
 ---@field error table? of one that failed or is in doubt: the fields of a runner.Error
 ---@field failed {key: string, transient: boolean}? the step that failed
 ---@field items table? of a loop: item → { key = of the step that gave its result, failed? } or { error }
@@ -352,6 +353,7 @@ local function is_result(value)
 		return math.type(v) == "integer" and v >= 0
 	end
 	return STATES[value.state] and whole(value.generation) and whole(value.bytes) and (value.wake_ms == nil or whole(value.wake_ms))
+		and (value.wait_ms == nil or whole(value.wait_ms)) and (value.state ~= "parked" or value.wake_ms)
 		and (value.error == nil or type(value.error) == "table" and errors.well_formed(value.error.code))
 		and (value.items == nil or type(value.items) == "table") and whole(value.started_ms) and whole(value.ended_ms)
 end

@@ -59,7 +59,7 @@ end
 local function due(c, most)
 	local list, now = {}, c.world.now()
 	for _, chunk in pairs(c.chunks) do
-		if chunk.state == "planned" and (chunk.due_ms or 0) <= now then
+		if chunk.state == "planned" and (chunk.due_at or now) <= now then
 			list[#list + 1] = chunk
 		end
 	end
@@ -73,12 +73,12 @@ end
 
 ---When the next chunk that has to wait may be placed.
 ---@param c runner.workflow.Coordinator
----@return number ms since the epoch; math.huge: none waits
+---@return number of world.now(); math.huge: none waits
 function M.next_due(c)
 	local at, now = math.huge, c.world.now()
 	for _, chunk in pairs(c.planned > 0 and c.chunks or {}) do
-		if chunk.state == "planned" and (chunk.due_ms or 0) > now then
-			at = math.min(at, chunk.due_ms)
+		if chunk.state == "planned" and (chunk.due_at or now) > now then
+			at = math.min(at, chunk.due_at)
 		end
 	end
 	return at
@@ -98,14 +98,14 @@ end
 -- What changes of a chunk that is placed.
 local function placed_as(chunk, row, task)
 	return setmetatable({ state = "placed", generation = chunk.generation + 1, token = row.token, task = task,
-		queued_ms = row.submitted_ms, started_ms = false, ended_ms = false, due_ms = false, misses = 0 }, { __index = chunk })
+		queued_ms = row.submitted_ms, started_ms = false, ended_ms = false, due_ms = false, due_at = false, misses = 0 }, { __index = chunk })
 end
 
 -- From here on the chunks have a new generation: who writes for an older one is refused.
 local function commit(c, chunks)
 	c.number = c.number + 1
 	local row = { token = c.world.token(c.number), number = c.number, tasks = #chunks, memory = chunks[1].memory,
-		state = "submitting", submitted_ms = c.world.now(), earlier = chunks[1].earlier }
+		state = "submitting", submitted_ms = c.world.wall(), earlier = chunks[1].earlier }
 	c.ledger.commit(function(db)
 		c.ledger.add_placement(db, row)
 		for i, chunk in ipairs(chunks) do

@@ -375,9 +375,9 @@ end
 -- --- from its state in the store ------------------------------------------------------------
 
 -- The rest of a wait that started in an earlier process; a clock that jumped can't
--- make it longer.
+-- make it longer. Of a run on an executor, its coordinator has waited already.
 local function rest_of_wait(run, turn, row)
-	local left = math.min((row.wake_ms or 0) - host.wall_ms(), row.wait_ms or 0)
+	local left = (row.wake_ms or 0) > (run.waited_ms or 0) and math.min((row.wake_ms or 0) - host.wall_ms(), row.wait_ms or 0) or 0
 	announce(run, turn)
 	if left > 0 then
 		local counts = turn.limited and 0 or 1

@@ -38,6 +38,7 @@ local function parking(task)
 	return function(key, wake_ms, wait_ms)
 		if wait_ms > (task.payload.wait_here_ms or time_bound.WAIT_HERE_MS) and key:find(own) then
 			task.wake_ms = math.min(task.wake_ms or math.maxinteger, math.floor(wake_ms))
+			task.wake_at = math.min(task.wake_at or math.huge, host.now() + wait_ms)
 			error(PARKED, 0)
 		end
 	end
@@ -272,6 +273,7 @@ local function drive(run, task)
 	local outcome = outcome_of(run, ok, value)
 	run.db:stop(run.id, "cut_off") -- steps around those that wait, or are in doubt
 	outcome.generation, outcome.bytes, outcome.wake_ms = task.generation, run.db.bytes, outcome.state == "parked" and task.wake_ms or nil
+	outcome.wait_ms = outcome.wake_ms and math.max(math.floor(task.wake_at - host.now()), 0)
 	outcome.warnings = task.warnings[1] and run.mask(task.warnings) or nil
 	outcome.host, outcome.started_ms, outcome.ended_ms = task.host, task.started_ms, host.wall_ms()
 	return outcome
@@ -342,6 +344,7 @@ function M.run(ctx, dir, token, index)
 	if not run then
 		return answer(task, "begun")
 	end
+	run.waited_ms = known and known.generation == task.generation - 1 and known.wake_ms
 	ctx:defer(function()
 		if not over then
 			cut_off(run)

@@ -174,7 +174,7 @@ local function world_of(run, unit, row, executor)
 	local place = registry.of(run, executor)
 	local program = executor.runner or run.settings.self
 	return {
-		now = host.wall_ms, sleep = sleeper(place), place = place, unit = unit, executor = executor,
+		now = host.now, wall = host.wall_ms, sleep = sleeper(place), place = place, unit = unit, executor = executor,
 		argv = function(token) return { program, "workflow", "chunk", unit.dir, token } end,
 		token = token_of(run.id, row.number), per_chunk = row.per_chunk, options = options_of(run),
 		ledger = placements.ledger(run.db, run.id, row.key),
@@ -351,7 +351,7 @@ end
 -- From its rows alone: no step of the file is needed, and its executor is the one that it was placed on.
 local function world_of_row(run, row)
 	local executor, unit = assert(json.decode(row.settings)), step_folder.at(row.directory)
-	return { executor = executor, unit = unit, place = registry.open(executor), deliver = function() end, now = host.wall_ms,
+	return { executor = executor, unit = unit, place = registry.open(executor), deliver = function() end, now = host.now, wall = host.wall_ms,
 		sleep = scheduler.sleep, per_chunk = row.per_chunk, ledger = placements.ledger(run.db, run.id, row.key),
 		token = token_of(run.id, row.number), import = function(chunk, also)
 			unit.about = unit.about or step_folder.open(row.directory).about

@@ -67,7 +67,8 @@ local function over(self, task, how)
 end
 
 local function result(self, task, state, wake_ms)
-	task.file.result = { generation = task.generation, state = state, wake_ms = wake_ms, started_ms = task.began_ms, ended_ms = self.now_ms }
+	task.file.result = { generation = task.generation, state = state, wake_ms = wake_ms and self:wall() + wake_ms, wait_ms = wake_ms,
+		started_ms = task.began_ms, ended_ms = self:wall() }
 	over(self, task, "completed")
 end
 
@@ -81,7 +82,7 @@ local function begin(self, task)
 	if not line or line.chunk == 0 then
 		return over(self, task, "completed")
 	end
-	task.chunk, task.generation, task.file, task.began_ms = line.chunk, line.generation, self:file(line.chunk), self.now_ms
+	task.chunk, task.generation, task.file, task.began_ms = line.chunk, line.generation, self:file(line.chunk), self:wall()
 	local file = task.file
 	if file.holder then
 		self.twins = self.twins + 1
@@ -104,7 +105,7 @@ end
 local function last(self, task)
 	local file, wake = task.file, self.parks and self.parks(task.chunk, task.generation)
 	if wake then
-		return result(self, task, "parked", self.now_ms + wake)
+		return result(self, task, "parked", wake)
 	end
 	result(self, task, self.fails and self.fails[task.chunk] and "failed" or file.doubt and "doubt" or "completed")
 end
@@ -220,6 +221,11 @@ local function next_event(self)
 		end
 	end
 	return first
+end
+
+---The wall clock of all machines, which jumps with `step_ms`.
+function Cluster:wall()
+	return self.now_ms + (self.step_ms or 0)
 end
 
 local SLICE_MS = 2500 -- what waits for a time or a node is looked at this often

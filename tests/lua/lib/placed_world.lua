@@ -123,7 +123,11 @@ function M.world(cluster, ledger, options)
 	local own = setmetatable({}, { __index = ledger })
 	own.commit = mortal(dies, ledger.commit)
 	local executor = options.executor or { poll_ms = 5000, submit_rate = 1, memory = { "1", "2", "3" } }
-	return { now = function() return cluster.now_ms end, sleep = mortal(dies, function(ms) cluster:advance(ms) end),
+	local function sleep(ms)
+		cluster:advance(ms)
+		cluster.step_ms = options.jump and options.jump() or cluster.step_ms
+	end
+	return { now = function() return cluster.now_ms end, wall = function() return cluster:wall() end, sleep = mortal(dies, sleep),
 		place = mortal_place, unit = mortal_unit, ledger = own, executor = executor, argv = function() return {} end,
 		token = function(number) return (options.name or "rn-1") .. "." .. number end, per_chunk = options.per_chunk or 3,
 		next_item = options.items and counter(options.items),

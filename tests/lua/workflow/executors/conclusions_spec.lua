@@ -50,8 +50,8 @@ describe("the rules for a chunk that was placed", function()
 		for _ = 1, conclusions.FAILURES do
 			local after = conclusions.after("lost", chunk, 1, 5000)
 			assert.equal("planned", after.state)
-			assert.is_true(after.due_ms > last)
-			chunk, last = after, after.due_ms
+			assert.is_true(after.wait_ms > last)
+			chunk, last = after, after.wait_ms
 		end
 		local after = conclusions.after("lost", chunk, 1, 5000)
 		assert.same({ "failed", "UNAVAILABLE", true }, { after.state, after.code, after.transient })

@@ -166,6 +166,44 @@ describe("the coordinator", function()
 		assert.same({ 2, 1 }, { ledger.all[1].generation, ledger.all[2].generation })
 	end)
 
+	-- The same schedule of faults takes the same time, whatever the wall clock does between two looks.
+	local HOUR_MS = 3600000
+	for name, jump in pairs { ["back an hour"] = function() return -HOUR_MS end, ["on an hour"] = function() return HOUR_MS end,
+		["back 20 s"] = function() return -20000 end, ["to and fro"] = function(n) return n % 2 * 2 * HOUR_MS - HOUR_MS end,
+		["on and on"] = function(n) return n * HOUR_MS end, ["back and back"] = function(n) return -n * 20000 end } do
+		it("is delayed by no more than two looks where the clock goes " .. name, function()
+			for seed = 1, 60 do
+				local function run(jumps)
+					local looks, from = 0, seed % 12
+					local cluster = worlds.fake.new { seed = seed, faults = seed % 3 > 0 and FAULTS.all or {}, array = 4, idempotent = true,
+						parks = function(chunk, generation) return chunk == 2 and generation == 1 and 600000 or nil end }
+					local problem = to_the_end(cluster, { items = ITEMS, per_chunk = 3, jump = jumps and function()
+						looks = looks + 1
+						return looks > from and jump(looks) or nil
+					end })
+					return cluster.now_ms, problem and problem.code
+				end
+				local expected, code = run(false)
+				local took, other = run(true)
+				assert.equal(code, other)
+				assert.is_true(took <= expected + 2 * 5000, ("seed %d: %d ms late"):format(seed, took - expected))
+			end
+		end)
+
+		it("and is killed, waits for nothing longer than it would have: clock goes " .. name, function()
+			for seed = 1, 60 do
+				local looks = 0
+				local cluster = worlds.fake.new { seed = seed, faults = FAULTS.submissions, array = 4, idempotent = true,
+					parks = function(chunk, generation) return chunk == 2 and generation == 1 and 600000 or nil end }
+				to_the_end(cluster, { items = ITEMS, per_chunk = 3, kills = 40, jump = function()
+					looks = looks + 1
+					return jump(looks)
+				end })
+				assert.is_true(cluster.now_ms < 2 * HOUR_MS, ("seed %d: %d ms"):format(seed, cluster.now_ms))
+			end
+		end)
+	end
+
 	it("ends the rest when a chunk fails, and leaves it to be planned again", function()
 		local cluster = worlds.fake.new { seed = 5, fails = { [1] = true }, nodes = 2 }
 		local problem, left, ledger = to_the_end(cluster, { items = 60 })

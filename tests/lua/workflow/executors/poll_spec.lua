@@ -16,7 +16,8 @@ local function coordinator(phase)
 	c.ledger = { commit = function(fn) fn {} end,
 		set_chunk = function(_, chunk) table.insert(c.set, ("%d %s"):format(chunk.chunk, chunk.state)) end,
 		set_placement = function(_, r) table.insert(c.set, ("%s %s %s"):format(r.state, r.job, r.why)) end }
-	c.world = { now = function() return 1000000 end, executor = { poll_ms = 10 }, import = function() return {} end,
+	c.world = { now = function() return 5 end, wall = function() return 1000000 end, executor = { poll_ms = 10 },
+		import = function() return {} end,
 		unit = { result = function(_, chunk) return c.results[chunk] end, fence = function(_, chunk) return c.fences[chunk] or "free" end },
 		place = { states = function(_, tokens)
 			c.asked = table.concat(tokens, " ")
@@ -107,7 +108,7 @@ describe("a look at what was submitted", function()
 		local c = coordinator "submitted"
 		look(c, tasks("pending", "running"))
 		assert.same({ "2 running" }, c.set)
-		c.world.now = function() return 2000000 end
+		c.world.wall = function() return 2000000 end
 		look(c, tasks("running", "running"))
 		assert.same({ "1 running" }, c.set)
 		assert.same({ 2000000, 1000000 }, { c.chunks[1].started_ms, c.chunks[2].started_ms })
@@ -150,6 +151,6 @@ describe("a look at what was submitted", function()
 		local c = coordinator "submitted"
 		c.results[1] = { generation = 6, state = "completed" } -- of an earlier generation
 		assert.equal("submitted 0; placed 1, running 0", look(c, tasks("ended", "running")))
-		assert.equal(1000010, c.poll_at)
+		assert.equal(15, c.poll_at)
 	end)
 end)
