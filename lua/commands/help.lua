@@ -79,7 +79,7 @@ local function overview(project, width)
 		attempt.warn("COMMAND_INVALID", project.problem.message, { fix_required = project.problem.fix_required })
 	end
 	return attempt.framework.help and help.overview(own, builtin, about) or front_page.text(own, builtin, about),
-		compact_help.overview(own, builtin, project.problem and project.problem.message or about.note, nil, about.aliases)
+		compact_help.overview(front_page.in_order(own), builtin, project.problem and project.problem.message or about.note, nil, about.aliases)
 end
 
 local function about_runner(found, project, width)

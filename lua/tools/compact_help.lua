@@ -111,16 +111,19 @@ local function groups_of(rows, depth)
 end
 
 -- The groups with their sizes, and the first commands that are in none: a caller searches, or looks
--- into a group.
+-- into a group. And which commands these only count: those in no group, and those of each group, in their order.
 local function many(rows, depth, most)
-	local groups, shown, left = groups_of(rows, depth), {}, 0
+	local groups, shown, singles, members = groups_of(rows, depth), {}, {}, {}
 	for _, row in ipairs(rows) do
-		if not groups[beginning(row.name, depth)] then
-			left = left + 1
-			shown[#shown + 1] = left <= most and row or nil
+		local word = beginning(row.name, depth)
+		local above = groups[word] and word or depth > 1 and beginning(row.name, depth - 1) or ""
+		if groups[word] and not members[word] then
+			members[#members + 1], members[word] = word, {}
 		end
+		local list = members[word] or #shown < most and shown or singles
+		list[#list + 1] = list == shown and row or row.name:match("%S.*", #above + 1) or row.name
 	end
-	return shown, { count = #rows, groups = next(groups) and groups or nil, more = left > #shown and left - #shown or nil }
+	return shown, { count = #rows, groups = next(groups) and groups or nil, more = singles[1] and #singles or nil }, singles, members
 end
 
 local SINGLED_OUT = { destructive = true, broken = true }
@@ -196,9 +199,39 @@ local function largest(out)
 	return out
 end
 
+-- As many of the names as have room in out[key][name], or all or none of them.
+local function put_names(holder, name, names, out, may_cut)
+	local was, text = holder[name], nil
+	for i, one in ipairs(names) do
+		local longer = text and text .. " " .. one or one
+		holder[name] = i < #names and may_cut and ("%s … %d more"):format(longer, #names - i) or longer
+		if not fits(out) then
+			holder[name] = may_cut and text and ("%s … %d more"):format(text, #names - i + 1) or was
+			return false
+		end
+		text = longer
+	end
+	return true
+end
+
+-- What was counted by name instead, as far as there is room: the commands in no group, then group by group.
+local function add_names(out, singles, members)
+	if singles[1] then
+		put_names(out, "more", singles, out, true)
+	end
+	local left
+	for _, word in ipairs(members) do
+		left = not put_names(out.groups, word, members[word], out) and (left or word) or left
+	end
+	if left then
+		put_names(out.groups, left, members[left], out, true)
+	end
+	return out
+end
+
 ---All commands in at most PAGE_MAX bytes: descriptions by name, and which of them are destructive or can't be loaded; of too
----many the groups and their sizes.
----@param own runner.CommandRow[] of the project and the other folders
+---many the names, by group, and where there is no room for these either, how many there are.
+---@param own runner.CommandRow[] of the project and the other folders, in the order in which a terminal has them
 ---@param builtin? runner.CommandRow[]
 ---@param problem? string of runner.lua
 ---@param depth? integer words of a name that make a group, where there are too many to describe; default 1
@@ -218,10 +251,10 @@ function M.overview(own, builtin, problem, depth, aliases)
 		end
 	end
 	for _, most in ipairs(SHOWN) do
-		local shown, counted = many(own, depth or 1, most)
+		local shown, counted, singles, members = many(own, depth or 1, most)
 		out = describe(shown, add(counted, also), CUTS[2])
 		if fits(out) then
-			return out
+			return add_names(out, singles, members)
 		end
 	end
 	return largest(out)

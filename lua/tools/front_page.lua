@@ -44,8 +44,10 @@ local function list_of_groups(groups)
 	return rows
 end
 
--- Tasks in the order of their file.
-local function in_order(rows)
+---Tasks in the order of their file, others by name.
+---@param rows runner.CommandRow[]
+---@return runner.CommandRow[] rows the same list
+function M.in_order(rows)
 	table.sort(rows, function(a, b)
 		if a.order ~= b.order then
 			return (a.order or 0) < (b.order or 0)
@@ -58,7 +60,7 @@ end
 -- Those without a section, then each section.
 local function in_sections(rows, width)
 	local sections, by_title = {}, {}
-	for _, row in ipairs(in_order(rows)) do
+	for _, row in ipairs(M.in_order(rows)) do
 		local name = row.section or "Commands"
 		if not by_title[name] then
 			by_title[name] = { name = name }
@@ -83,7 +85,7 @@ local function own_commands(own, width)
 		out[2] = groups[1] and help.commands(list_of_groups(groups), width, "Groups") or ""
 	else
 		for _, group in ipairs(groups) do
-			out[#out + 1] = help.commands(in_order(group), width, group.word)
+			out[#out + 1] = help.commands(M.in_order(group), width, group.word)
 		end
 	end
 	return table.concat(out)

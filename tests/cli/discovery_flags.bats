@@ -206,7 +206,8 @@ adds() {
 	project_of 300
 	call
 	adds
-	expect 'e.data["count"] == 300 and len(e.data["commands"]) == 20 and e.data["more"] == 280 and "--search" in e.data["next"]'
+	expect 'e.data["count"] == 300 and len(e.data["commands"]) == 20 and "--search" in e.data["next"]'
+	expect 'e.data["more"].startswith("service-117 service-118 ") and e.data["more"].endswith("%d more" % (280 - e.data["more"].count("service")))'
 	call help --search "SERVICE 217" --format json
 	adds
 	expect '[c["name"] for c in e.data["commands"]] == ["service-217"] and e.data["matches"] == 1'
@@ -224,6 +225,7 @@ adds() {
 	call
 	adds
 	expect 'e.data["commands"] == {} and len(e.data["groups"]) == 20 and e.data["groups"]["area-7"] == 15'
+	expect 'e.data["groups"]["area-0"] == " ".join(sorted("service-%d" % i for i in range(20, 301, 20)))'
 	call help area-17 --format json
 	adds
 	expect 'len(e.data["commands"]) == 15 and "area-17 service-217" in e.data["commands"]'
@@ -264,6 +266,7 @@ page() {
 	lua5.4 "$ROOT/tests/search/commands.lua" .
 	page --help
 	expect 'e.data["count"] == 307 and e.data["groups"]["service"] == 15 and len(e.data["groups"]) == 42'
+	expect 'e.data["groups"]["cache"] == "flush get purge set stats warm"'
 	for i in {1..25}; do
 		command_file "alone-$i" <<<"return { description = '$long', danger_level = 'safe', run = print }"
 		command_file "wide/w$i" <<<"return { description = '$long', danger_level = 'safe', run = print }"
@@ -283,12 +286,42 @@ page() {
 	expect 'e.data["commands"] == {}'
 }
 
+@test "where there is no room for descriptions the names are there, tasks in the order of their file, and all that has none is counted" {
+	local i
+	rm -r commands
+	{
+		echo 'return { tasks = {'
+		for i in {60..1}; do
+			echo "[\"task-$i\"] = { description = 'Do what is to be done for the task number $i', shell = 'true' },"
+		done
+		echo '} }'
+	} >tasks.lua
+	answers 0 task-1
+	page
+	expect 'len(e.data["commands"]) == 20 and "task-41" in e.data["commands"] and "task-40" not in e.data["commands"]'
+	expect 'e.data["more"] == " ".join("task-%d" % i for i in range(40, 0, -1))'
+	rm tasks.lua
+	for i in {1..9} {a..z} other; do
+		command_file "$i/x" <<<"return { description = 'Some words that say what this command is there for', danger_level = 'safe', run = print }"
+		cp "commands/$i/x.lua" "commands/$i/y.lua"
+	done
+	call
+	[ "$status" -eq 0 ]
+	page
+	expect 'all(names == "x y" for names in e.data["groups"].values())'
+	for i in {1..400}; do
+		cp commands/other/x.lua "commands/other/one-of-many-$i.lua"
+	done
+	page
+	expect 'e.data["groups"]["other"].endswith("%d more" % (402 - e.data["groups"]["other"].count("one-of-many")))'
+}
+
 @test "a search has no more than 10 answers, the best first, and where nothing fits the groups" {
 	project_of 70 1
 	call help --search "service" --format json
 	expect 'len(e.data["commands"]) == 10 and e.data["matches"] >= 70'
 	call help area-0 --format json
-	expect 'e.data["count"] == 70 and len(e.data["commands"]) == 20 and e.data["more"] == 50'
+	expect 'e.data["count"] == 70 and len(e.data["commands"]) == 20 and len(e.data["more"].split()) == 50 and e.data["more"].startswith("service-28 ")'
 	call help --search "qqqq zzzz" --format json
 	assert_envelope
 	expect 'e.data["commands"] == [] and e.data["matches"] == 0 and e.data["groups"]["area-0"] == 70'
