@@ -88,7 +88,9 @@ kernels() {
 	be $NOBODY
 	innocent
 	"${AS_USER[@]}" ./ways try in/victim "$PWD/outside" "$PWD/in" >tried
-	[ "$(python3 "$ROOT/tests/cli/lib/ways_out.py" control tried | xargs)" = "abstract_sockets capabilities processes signals sockets tcp truncate write" ]
+	run python3 "$ROOT/tests/cli/lib/ways_out.py" control tried
+	echo "$output"
+	[ "$(xargs <<<"$output")" = "abstract_sockets capabilities processes signals sockets tcp truncate write" ]
 	let_go
 	innocent
 	on_kernel
@@ -100,7 +102,9 @@ kernels() {
 	be 0
 	innocent
 	./ways try in/victim "$PWD/outside" "$PWD/in" >tried
-	[ "$(python3 "$ROOT/tests/cli/lib/ways_out.py" control tried | xargs)" = "abstract_sockets capabilities processes signals sockets tcp truncate write" ]
+	run python3 "$ROOT/tests/cli/lib/ways_out.py" control tried
+	echo "$output"
+	[ "$(xargs <<<"$output")" = "abstract_sockets capabilities processes signals sockets tcp truncate write" ]
 	[ "$(grep -c 'out$' tried)" -gt 100 ]
 	let_go
 	innocent

@@ -462,11 +462,13 @@ static int victim(const char *file)
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	struct { long type; char text[8]; } m = { 1, "innocent" };
 	int unix_fd = socket(AF_UNIX, SOCK_STREAM, 0), ends[2];
+	struct timespec now;
 	FILE *f;
 
 	setpgid(0, 0); /* nobody else is in its group */
 	v.pid = getpid();
-	snprintf(v.name, sizeof(v.name), "victim-%d", v.pid);
+	clock_gettime(CLOCK_REALTIME, &now); /* another namespace of processes can have this number, too */
+	snprintf(v.name, sizeof(v.name), "victim-%d-%ld", v.pid, now.tv_nsec);
 	memcpy(a.sun_path + 1, v.name, strlen(v.name));
 	if (bind(unix_fd, (void *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(v.name))) < 0 || listen(unix_fd, 100) < 0 ||
 	    listener(SOCK_STREAM, &v.port) || listener(SOCK_DGRAM, &v.udp) || pipe(ends) < 0 || dup2(ends[0], 9) < 0)
