@@ -196,7 +196,7 @@ local function arguments(scope, recipe, task)
 	for _, param in ipairs(recipe.params) do
 		local name = sheets.argument(param.name)
 		local own = name:gsub("-", "_")
-		while own_names[own] do -- X x, a-b a_b
+		while own_names[own] or scope.file.variables[own] and own ~= param.name do -- X x, a-b a_b
 			name, own = name .. "_2", own .. "_2"
 		end
 		own_names[own] = true
@@ -443,7 +443,7 @@ local function linewise(scope, lines)
 end
 
 local function prologue(scope, lines)
-	local out = variables.lines(scope.file.variables, scope.used, is_set(scope.file, "export"))
+	local out = variables.lines(scope.file.variables, scope.used)
 	return table.move(lines, 1, #lines, #out + 1, out)
 end
 
@@ -527,6 +527,7 @@ local function call_of(scope, dep)
 				scope.task)
 		end
 		local own, name = tree.kind == "name" and scope.find(tree.name) or {}, param.arg[1]
+		const = const or param.sign == "" and own.arg and (own.sign or "") == "" and { arg = own.arg[1] } or nil
 		plain = const and plain or nil
 		if param.sign ~= "" then
 			rest[#rest + 1], rest_plain[#rest_plain + 1] = own.sign and own.sign ~= "" and ("table.unpack(%s)"):format(value) or value, const
@@ -637,10 +638,19 @@ function M.read(text, _, sheet)
 			file.by_name[recipe.name] = recipe
 		end
 	end
+	local taken = {}
+	for _, recipe in ipairs(file.recipes) do
+		for _, param in ipairs(recipe.params) do
+			taken[sheets.argument(param.name):gsub("-", "_")] = true
+		end
+	end
+	for _, variable in next, file.variables do
+		variable.export = variable.export or is_set(file, "export")
+	end
 	variables.settle(file.variables, sheet, function(scope, variable)
 		scope.file = file
 		return expressions.hole(scope, (expressions.expression(variable.source, 1)))
-	end)
+	end, taken)
 	for _, act in ipairs { declare, import } do
 		for _, recipe in ipairs(file.recipes) do
 			if recipe.task then

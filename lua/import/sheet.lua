@@ -70,8 +70,8 @@ end
 -- Words of letters, digits, _ and -; ":" is between those of a group.
 local function as_name(name)
 	local words = {}
-	for word in name:gsub("^%.", "_"):gmatch "[^:%s]+" do
-		words[#words + 1] = word:gsub("[^%w_-]", "-"):gsub("^-+", ""):gsub(words[1] and "^[_-]+" or "^$", "")
+	for word in name:gsub("^%.%f[%w_]", "_"):gmatch "[^:%s]+" do
+		words[#words + 1] = word:gsub("[^%w_-]", "-"):gsub(words[1] and "^[_-]+" or "^%-+", ""):gsub("^_[_-]+", "_"):gsub("^_$", "")
 	end
 	while #words > 4 do
 		words[4] = words[4] .. "-" .. table.remove(words, 5)

@@ -27,7 +27,24 @@ end
 local function own(name)
 	return (name:gsub("[^%w_]", "_"))
 end
-M.own = own
+
+-- One that programs don't see there has a name in lower case here, which none of them obeys.
+local function name_of(name, variable)
+	return variable.own or variable.export and own(name) or own(name):lower()
+end
+
+local function give_names(all, taken)
+	for name, variable in next, all do
+		taken[own(name)] = (variable.export or own(name):lower() == own(name)) and true or taken[own(name)]
+	end
+	for _, name in ipairs(tables.sorted_keys(all)) do
+		local wanted = name_of(name, all[name])
+		while wanted ~= own(name) and taken[wanted] do
+			wanted = wanted .. "_"
+		end
+		all[name].own, taken[wanted] = wanted, true
+	end
+end
 
 ---What stands for a variable: its text, where a shell would read something in that or it has no variable here, else its name.
 ---@param scope {used: string[]} gets the names that have to be set
@@ -42,15 +59,17 @@ function M.hole(scope, name, variable)
 	elseif not variable.plain then
 		scope.used[#scope.used + 1] = name
 	end
-	return { dq = ("${%s}"):format(own(name)), text = variable.plain }
+	return { dq = ("${%s}"):format(name_of(name, variable)), text = variable.plain }
 end
 
 ---Settle what each is.
 ---@param all table<string, runner.import.Variable>
 ---@param sheet runner.import.Sheet
 ---@param evaluate fun(scope: table, variable: runner.import.Variable): runner.import.Hole
-function M.settle(all, sheet, evaluate)
+---@param taken? table<string, true> names of arguments
+function M.settle(all, sheet, evaluate, taken)
 	local begun = {}
+	give_names(all, taken or {})
 	local function settle(name)
 		local variable = all[name]
 		if begun[name] then
@@ -70,9 +89,9 @@ function M.settle(all, sheet, evaluate)
 		variable.uses, variable.plain, variable.dq = scope.used, value.const, value.dq
 		if variable.failed then
 			sheet:note(variable.line, name, ("left out, because of %s"):format(variable.failed))
-		elseif variable.plain and (variable.export or variable.plain:find(PLAIN)) and (variable.export or not is_reserved(name)) then
+		elseif variable.plain and (variable.export or variable.plain:find(PLAIN)) and (variable.export or not is_reserved(variable.own)) then
 			variable.is_set = true
-			sheet.env[own(name)] = variable.plain:gsub("%$", "$$")
+			sheet.env[variable.own] = variable.plain:gsub("%$", "$$")
 		end
 	end
 	for _, name in ipairs(tables.sorted_keys(all)) do
@@ -83,9 +102,8 @@ end
 ---The lines that set the variables which a script asks for, each behind those that it asks for itself.
 ---@param all table<string, runner.import.Variable>
 ---@param used string[]
----@param export? boolean all of them
 ---@return string[]
-function M.lines(all, used, export)
+function M.lines(all, used)
 	local out, done = {}, {}
 	local function set(name)
 		local variable = all[name]
@@ -96,8 +114,9 @@ function M.lines(all, used, export)
 		for _, other in ipairs(variable.uses) do
 			set(other)
 		end
-		out[#out + 1] = ('%s="%s"%s'):format(own(name), variable.dq, variable.dq:find "[$`]" and " || exit" or "")
-		out[#out + 1] = (variable.export or export) and "export " .. own(name) or nil
+		local as = name_of(name, variable)
+		out[#out + 1] = ('%s="%s"%s'):format(as, variable.dq, variable.dq:find "[$`]" and " || exit" or "")
+		out[#out + 1] = variable.export and "export " .. as or nil
 	end
 	for _, name in ipairs(tables.sorted_keys(all)) do
 		if all[name].export then

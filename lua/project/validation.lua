@@ -211,6 +211,19 @@ local function is_wrapped(command)
 	return false
 end
 
+-- What the commands of a list are given, where that is an argument of this call.
+local function given(needs, values)
+	local out = needs and {}
+	for i, need in ipairs(needs or {}) do
+		out[i] = { name = need.name, args = {} }
+		for name, value in next, need.args do
+			local own = type(value) == "table" and value.arg
+			out[i].args[name] = own and values[own] or not own and value or nil
+		end
+	end
+	return out
+end
+
 ---May this call run? With --validate-only the answer says no more than that (REQ-O-009).
 ---@param a runner.Attempt
 ---@param check fun(a: runner.Attempt): runner.Answer? what else may refuse it
@@ -225,6 +238,7 @@ function M.answer(a, check)
 	end
 	local command = a.command
 	local e = problem_of(command, a.parsed)
+	command.needs, command.parallel = given(command.needs, a.parsed.values), given(command.parallel, a.parsed.values)
 	if only and not e then
 		return nil, check(a) or { success = true }
 	end

@@ -82,7 +82,7 @@
 ---@field max_lifetime_seconds? integer after which the process it leaves ends
 ---@field resumable? boolean it may begin at a later step: adds --resume-from; ctx:step returns false for those before it
 ---@field aliases? string[] other names for it, each a word: { "d", "ship" }
----@field needs? (string|table)[] commands that run before it, each once for the whole call: { "build", { "test", only = "unit" } }
+---@field needs? (string|table)[] commands that run before it, each once for the whole call: { "build", { "test", only = "unit" } }; { "test", only = { arg = "only" } } hands on an argument of its own
 ---@field cwd? "project"|"caller"|string where it works: in the project's folder, where its caller stands, or in a directory of the project; default "project" for tasks and with sources, else "caller"
 ---@field sources? string[] files that it is made from, as patterns: it does nothing while these, its arguments and what it generates are unchanged; adds --rebuild
 ---@field generates? string[] files that it makes, as patterns; needs sources

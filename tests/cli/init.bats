@@ -549,3 +549,43 @@ fails_before() {
 	call init --from package.json --force
 	says "none were found"
 }
+
+@test "a recipe that several want with the same values runs once, and variables reach programs only where they are exported" {
+	cat >justfile <<'JUST'
+PORT := "3000"
+NOW := `echo now`
+export SEEN := PORT + "s"
+
+d x:
+    @echo "d {{x}}"
+a v: (d v)
+    @echo "a {{v}}"
+b v="q": (d v) (a v)
+    @echo "b {{v}}"
+top w: (a w) (b w) (d "else")
+    @sh -c 'echo "[$PORT] [$NOW] [$SEEN]"'; echo {{PORT}} {{NOW}} {{w}}
+caps SEEN2 PORT2="1": 
+    @echo {{SEEN2}} {{PORT}}
+JUST
+	call init --from justfile
+	expect 'e.ok and e.warnings == []'
+	call PORT=9 NOW=8 top z
+	[ "$stderr" = "$(printf 'd z\na z\nb z\nd else\n[9] [8] [3000s]\n3000 now z')" ]
+	call b
+	[ "$stderr" = "$(printf 'd q\na q\nb q')" ]
+	call caps 1
+	[ "$stderr" = "1 3000" ]
+	call self lint
+	expect 'e.ok and e.data.warnings == []'
+}
+
+@test "a name that is a path, or that begins with signs, becomes one of ours" {
+	printf 'version: "3"\ntasks:\n  ../x: {cmds: ["echo x"]}\n  __two: {cmds: ["echo two"]}\n  a: {deps: ["../x", __two, -y-, "_:z"], cmds: ["echo a"]}\n  -y-: {cmds: ["echo y"]}\n  "_:z": {cmds: ["echo z"]}\n' >Taskfile.yml
+	call init --from Taskfile.yml
+	expect 'e.ok and e.data.tasks == 5'
+	call self lint
+	expect 'e.ok'
+	call a
+	expect 'e.ok'
+	grep -q 'x | x' err.txt
+}

@@ -156,3 +156,24 @@ site() {
 		    s.close()
 	PY
 }
+
+@test "what a command is given goes on to what it needs; an argument that it hasn't is said" {
+	cat >tasks.lua <<'LUA'
+return { tasks = {
+	d = { "D", args = { { "n", "integer" }, { "words", "string", variadic = true } }, shell = 'echo "$n" "$@"' },
+	a = { "A", args = { { "count", "integer" }, { "rest", "string", variadic = true } }, needs = { { "d", n = { arg = "count" }, words = { arg = "rest" } } }, shell = "echo a" },
+	drop = { "Drop", confirm = "Really?", args = { { "count", "integer" } }, needs = { { "d", n = { arg = "count" } } }, shell = "true" },
+	bad = { "Bad", needs = { { "d", n = { arg = "nope" } } }, shell = "true" }, odd = { "Odd", needs = { { "d", n = { arg = 1 } } }, shell = "true" },
+} }
+LUA
+	call a --count 3 -- "x y" --z
+	[ "$stderr" = "$(printf '3 x y --z\na')" ]
+	call a
+	[ "$stderr" = "$(printf '\na')" ]
+	call drop --count 4
+	expect 'e.error.context.would_affect[1] == {"command": "d", "arguments": {"n": 4}}'
+	call bad
+	expect 'e.error.code == "COMMAND_INVALID" and "nope" in e.error.message'
+	call odd
+	expect 'e.error.code == "COMMAND_INVALID"'
+}

@@ -62,8 +62,10 @@ end
 
 local PLAIN = tables.set "string number boolean"
 
+-- A value, or { arg = "NAME" }: that of an argument of the command itself.
 local function is_argument(v)
-	return PLAIN[type(v)] or rules.list(v, 0, math.huge, function(item) return PLAIN[type(item)] and item or nil end) ~= nil
+	local is_own = type(v) == "table" and type(v.arg) == "string" and next(v, "arg") == nil and next(v) == "arg"
+	return is_own or PLAIN[type(v)] or rules.list(v, 0, math.huge, function(item) return PLAIN[type(item)] and item or nil end) ~= nil
 end
 
 -- "build", or { "build", mode = "fast" }; the table that a task is, is none.
@@ -90,6 +92,23 @@ end
 local function is_plain(n, fault)
 	if n.list or n.streams or n.stdout or n.arguments then
 		fault("does not go with a command that lists, streams or serves", "Remove it, or the other key")
+	end
+end
+
+local function check_needs(key)
+	return function(n, fault)
+		is_plain(n, fault)
+		for _, one in ipairs(n[key]) do
+			for _, value in next, one.args do
+				local own = type(value) == "table" and value.arg
+				for _, row in ipairs(own and n.args or {}) do
+					own = own ~= (row.name or row[1]) and own or nil
+				end
+				if own then
+					fault(("gives '%s' the argument '%s', which this command doesn't have"):format(one.name, own), "Declare it in args")
+				end
+			end
+		end
 	end
 end
 
@@ -130,9 +149,9 @@ return {
 				end
 			end },
 		-- what it is run for, and how often
-		needs = { accept = function(v) return rules.list(v, 1, MOST, need) end, manifest = "schema", check = is_plain,
+		needs = { accept = function(v) return rules.list(v, 1, MOST, need) end, manifest = "schema", check = check_needs "needs",
 			expected = 'a list of the names of commands such as { "build", { "test", only = "unit" } }' },
-		parallel = { accept = function(v) return rules.list(v, 1, MOST, need) end, manifest = "schema", check = is_plain,
+		parallel = { accept = function(v) return rules.list(v, 1, MOST, need) end, manifest = "schema", check = check_needs "parallel",
 			expected = 'a list of the names of commands such as { "serve", "assets" }' },
 		sources = { accept = function(v) return rules.list(v, 1, MOST, pattern) end, manifest = "schema", check = is_plain,
 			expected = 'a list of paths and patterns such as { "src/**/*.c" }' },
