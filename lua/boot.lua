@@ -171,12 +171,12 @@ end
 
 local function parse_arguments(a)
 	a.raw = a.command.raw and require "runner.project.raw_stdout"
-	local ok, parsed, traceback, cancelled = host.protect((a.raw or args).parse, a.command.args or {}, a.tokens,
+	local ok, parsed, trace, cancelled = host.protect((a.raw or args).parse, a.command.args or {}, a.tokens,
 		{ config = a.project.config, command = a.command, in_front = a.call.in_front })
 	if cancelled then
 		error("cancelled", 0)
 	elseif not ok then
-		return early(require("runner.core.errors").normalise(parsed, traceback))
+		return early(require("runner.core.errors").normalise(parsed, trace))
 	end
 	if a.command.unread and require("runner.project.unread").is_called_after_all(parsed.framework) then
 		a.runs_files = true
@@ -249,21 +249,16 @@ local function shape_output(a)
 end
 
 local function validate(a)
-	local command, parsed = a.command, a.parsed
+	local command, f = a.command, a.framework
 	if a.trace then
 		require("runner.project.call_flags").trace_start(a)
 	end
 	if command.deprecated_in or command.platform then
 		require("runner.project.notices").give(command)
 	end
-	if a.project.look then
-		keep(a, a.project.look(a))
-	end
-	local framework = parsed.framework
-	if #parsed.problems > 0 or command.validate or command.contract or framework.output or framework.verbose or framework.validate_only
-		or framework.format == "id" then
-		return keep(a, require("runner.project.validation").answer(a, shape_output))
-	end
+	return a.project.look and keep(a, a.project.look(a))
+		or (a.parsed.problems[1] or command.validate or command.contract or f.output or f.verbose or f.validate_only
+		or f.format == "id") and keep(a, require("runner.project.validation").answer(a, shape_output))
 end
 
 local function guard(a)

@@ -140,11 +140,11 @@ end
 ---no argument of the command can be meant. What `stdin` has is still the command's.
 ---@param words string[] at least one
 ---@param stdin? string
----@param confirmed? boolean a person has confirmed the call, should it be destructive
+---@param confirmed? boolean|"asked" a person has confirmed the call, should it be destructive; "asked": for this very call
 ---@return string stdin of process.start, with reread_stdin: the call may make several attempts
 ---@return table<string, string> env
 function M.hand_over_flags(words, stdin, confirmed)
-	return on_stdin(words, confirmed and "confirmed" or "front", stdin or "")
+	return on_stdin(words, confirmed == "asked" and "asked" or confirmed and "confirmed" or "front", stdin or "")
 end
 
 -- --- what it says ---------------------------------------------------------------------------

@@ -34,7 +34,7 @@ local LATE_MS = 60000 -- behind its limit a call is killed: its supervisor has b
 ---@field timeout_ms? integer as --timeout; default: the command's own
 ---@field max_bytes? integer of its answer, as --max-bytes
 ---@field idempotency_key? string as --idempotency-key
----@field confirmed? boolean a person has confirmed this call: it may be destructive
+---@field confirmed? boolean|"asked" a person has confirmed this call: it may be destructive
 ---@field client? {transport: string, name?: string, version?: string} whom it is made for, for the audit ledger
 ---@field dry_run? boolean for commands that change something; any other ignores it. nil: as our environment says
 ---@field flags? string[] more flags of runner's own: "--retries=0"

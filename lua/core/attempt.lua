@@ -12,7 +12,7 @@ local host = require "runner.host"
 ---@field stdin_words? integer where in argv the words begin that ctx:call gave us on stdin: no other process sees them
 ---@field has_stdin? boolean after the words, stdin has data
 ---@field is_call? boolean the words on stdin go in front of all others: the call was made for a client
----@field vouched? boolean the caller says that a person has confirmed the call
+---@field vouched? boolean|"person" the caller says that a person has confirmed the call; "person": was asked about this very one
 
 ---@class runner.Input what a call brings besides its command line; made by lua/project/input.lua
 ---@field value? any the data of a command that declares `stdin`

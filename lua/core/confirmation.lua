@@ -53,12 +53,15 @@ end
 ---@return runner.Error
 function M.required(why, would_affect)
 	would_affect = would_affect or M.affected()
-	local message = ("'%s' is destructive and was not confirmed: %s"):format(command_line.typed(attempt.name), why)
+	local asked = attempt.policy and attempt.policy.asked
+	local message = ("'%s' %s was not confirmed: %s"):format(command_line.typed(attempt.name),
+		asked and "is asked for by a policy, and" or "is destructive and", why)
 	return errors.new("CONFIRMATION_REQUIRED", message, {
 		phase = "validation", retryable = false, side_effects = "none",
 		context = { would_affect = require("runner.json").array(would_affect), danger_level = "destructive",
 			command = command_line.typed(attempt.name) },
-		suggestion = "Preview it with --dry-run; then pass --confirm-destructive",
+		fix_required = asked and "Have a person confirm it: look at context.would_affect" or nil,
+		suggestion = asked and "Have a person call it at a terminal" or "Preview it with --dry-run; then pass --confirm-destructive",
 	})
 end
 

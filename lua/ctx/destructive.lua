@@ -40,7 +40,9 @@ end
 
 local function question(list)
 	local own, lines = attempt.command.confirm, {}
-	lines[1] = not own and ("'%s' is destructive."):format(command_line.typed(attempt.name)) or nil
+	local asked = attempt.policy and attempt.policy.asked
+	lines[1] = not own and ("'%s' %s."):format(command_line.typed(attempt.name), asked and asked ~= "destructive"
+		and "is asked for by a policy" or "is destructive") or nil
 	add_arguments(lines)
 	lines[#lines + 1] = list[1] and "It would affect:" or nil
 	for i = 1, math.min(#list, SHOWN) do
@@ -59,7 +61,7 @@ function M.problem()
 	local list = confirmation.affected(effects)
 	local shown = effects and list or table.move(list, 2, #list, 1, {}) -- the first is the call itself, whose arguments are shown
 	if attempt.unconfirmed == "refuse" then
-		return confirmation.refused("pass --confirm-destructive", list)
+		return confirmation.refused(attempt.policy and attempt.policy.asked and "a person must confirm it" or "pass --confirm-destructive", list)
 	end
 	local answer = (require("runner.terminal").ask(question(shown), false) or ""):lower():match "^%s*(.-)%s*$"
 	if answer ~= "y" and answer ~= "yes" then

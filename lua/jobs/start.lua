@@ -69,7 +69,8 @@ end
 -- The same call; a person's yes is passed on.
 local function words(a)
 	local argv = { invoke.program() }
-	if a.unconfirmed or a.call.vouched and a.command.danger_level == "destructive" then
+	local level = a.policy and a.policy.asked or a.command.danger_level -- what is asked for besides was confirmed before the job
+	if level == "destructive" and (a.unconfirmed or a.call.vouched) then
 		argv[2] = "--confirm-destructive"
 	end
 	return table.move(a.call.argv, 1, first_handed(a) - 1, #argv + 1, argv)
@@ -105,6 +106,9 @@ end
 
 -- A cancellation comes before the job runs, or when its caller has been told of it.
 local function fill(a, path, record, lock, tell)
+	if a.policy and a.policy.job then
+		a.policy.job(a, path)
+	end
 	write_files(a, path, record)
 	host.shielded(function()
 		spawn(a, path, lock)

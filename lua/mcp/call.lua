@@ -82,7 +82,7 @@ local function execute(server, r, call, confirmed, detached)
 	local flags = flags_of(call, confirmed)
 	flags[#flags + 1] = detached and "--detach" or nil
 	local envelope = server:execute(r, { command = call.row.command, arguments = call.arguments, dry_run = call.dry_run or nil,
-		confirmed = confirmed or nil, flags = flags }, not call.row.path and listing.waits(call.row.command, call.arguments))
+		confirmed = confirmed and "asked" or nil, flags = flags }, not call.row.path and listing.waits(call.row.command, call.arguments))
 	return speech.of(server, call.row, envelope, call.own)
 end
 
@@ -125,6 +125,9 @@ end
 
 -- The data of a dry run; or the result that the call fails with already.
 local function preview(server, r, call)
+	if call.row.asked == "safe" then -- which has no dry run
+		return nil
+	end
 	local envelope = execute(server, r, { row = call.row, arguments = call.arguments, own = call.own, dry_run = true })
 	if not envelope.ok then
 		return nil, answer.of(envelope)

@@ -116,7 +116,7 @@ local FORM = {
 ---@return table
 function M.form(row, arguments, preview, mode)
 	local lines = visible.argument_lines(M.masked(arguments, row.secrets))
-	table.insert(lines, 1, ("Run '%s'? It is destructive."):format(row.tool.title))
+	table.insert(lines, 1, ("Run '%s'? %s."):format(row.tool.title, row.asked and "A policy has you asked" or "It is destructive"))
 	table.insert(lines, 2, lines[2] and "Arguments:" or "Arguments: none")
 	lines[#lines + 1] = "A dry run says: " .. visible.one_line(preview == nil and json.null or preview, PREVIEW_MAX)
 	return { mode = mode, message = table.concat(lines, "\n"), requestedSchema = FORM }

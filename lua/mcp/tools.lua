@@ -1,6 +1,7 @@
 -- tools: the commands of this project as tools of MCP. It loads command files, so it runs in
 -- `runner mcp tools` alone, a process of its own, and never in the server.
 
+local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local command_line = require "runner.core.command_line"
 local host = require "runner.host"
@@ -15,7 +16,8 @@ local NAME_MAX = 128 -- characters, by server/tools.mdx
 
 ---@class runner.mcp.Row a command that is, or could be, a tool
 ---@field command string dot path
----@field danger_level string
+---@field danger_level string of one that a policy has asked for: destructive
+---@field asked? string its own danger level, where a policy has a person asked before it
 ---@field listing "always"|"allow"|"never" "allow": only with --allow NAME
 ---@field reason? string why it is not always listed
 ---@field path? string its file
@@ -164,8 +166,10 @@ local function row_of(command, listed, config)
 	local may, reason = listing(command, listed)
 	local input, added = input_schema(command, config)
 	local words = command_line.typed(listed.name)
+	local asked = attempt.policy and require("runner.project.caller_policy").asks(listed.name, listed.path)
 	return {
-		command = listed.name, danger_level = command.danger_level, listing = may, reason = reason, path = listed.path,
+		command = listed.name, danger_level = asked and "destructive" or command.danger_level, asked = asked and command.danger_level or nil,
+		listing = may, reason = reason, path = listed.path,
 		secrets = secrets(command), places = places(command), added = added, safe_default = command.safe_default or false,
 		examples = examples(command), keywords = command.keywords, task = task(command, listed, config),
 		tool = { name = listed.name, title = words, description = command.description, inputSchema = input,

@@ -7,93 +7,26 @@ local command_line = require "runner.core.command_line"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
+local names = require "runner.project.policy_names"
 local rules = require "runner.core.rules"
 
 local M = {}
 
-local SELF = "^self%."
--- What a built-in command calls itself is allowed with it: a server reads through `mcp tools` which commands it serves.
-local CALLED_BY = { ["mcp.tools"] = { "mcp.serve" }, ["executor.probe"] = { "executor.check" },
-	["workflow.resume"] = { "approve", "reject" }, ["workflow.chunk"] = { "workflow.run", "workflow.resume", "workflow.retry" } }
-
----@class runner.PolicyRule
----@field text string as its file has it
----@field pattern string a Lua pattern, of a dot path with a dot after it
----@field optional boolean it may match no command
----@field words string[] that blanks and dots separate
-
--- A name, a group or a glob; each means what is below it, too. A name is printed as "db drop", db.drop, db_drop and
--- db-drop, so these separators are one here. `*` stands for any characters of one word.
-local function named(text, optional)
-	local name = type(text) == "string" and #text <= 200 and text:gsub(" +", "."):gsub("%*+", "*")
-	if not name or select(2, name:gsub("%*", "")) > 4 then
-		return nil
-	end
-	local words = {}
-	for word in (name .. "."):gmatch "([^.]*)%." do
-		if not word:find "^[%w*][%w_*-]*$" then
-			return nil
-		end
-		words[#words + 1] = word
-	end
-	return { text = text, optional = optional, words = words,
-		pattern = "^" .. name:gsub("[-._]", "[-._]"):gsub("%*", "[^.]*") .. "%." }
-end
-
----The normal form of a rule: "db drop", or { name = "db drop", optional = true }; nil: it is none.
----@param v any
----@return runner.PolicyRule?
-local function accept_rule(v)
-	if type(v) ~= "table" then
-		return named(v, false)
-	end
-	for key in next, v do
-		if key ~= "name" and key ~= "optional" then
-			return nil
-		end
-	end
-	return (v.optional == nil or type(v.optional) == "boolean") and named(v.name, v.optional or false) or nil
-end
-
--- A built-in command is `self NAME`, too. What is denied is so in its form `self NAME` as well; what is allowed is not.
-
----Does a rule mean a command?
----@param rule runner.PolicyRule
----@param name string dot path, perhaps with "self." in front
----@param builtin boolean has it no file?
----@param denies boolean is it of a `deny`?
----@return boolean
-local function is_meant(rule, name, builtin, denies)
-	return ((name .. "."):find(rule.pattern) or builtin and not name:find(SELF) and ("self." .. name .. "."):find(rule.pattern)
-		or denies and (name:gsub(SELF, "") .. "."):find(rule.pattern)) and true or false
-end
+local accept_rule, is_meant, match, named = names.rule, names.is_meant, names.match, names.named
 M.is_meant = is_meant
-
----The first rule that means a command.
----@param list runner.PolicyRule[]? of `allow` or `deny`
----@param name string dot path, perhaps with "self." in front
----@param builtin boolean has it no file?
----@param denies boolean is it the list of `deny`?
----@return string? text of the rule
-local function match(list, name, builtin, denies)
-	for _, rule in ipairs(list or {}) do
-		if is_meant(rule, name, builtin, denies) then
-			return rule.text
-		end
-	end
-	for _, caller in ipairs(builtin and not denies and CALLED_BY[name:gsub(SELF, "")] or {}) do
-		local text = match(list, caller, true, false)
-		if text then
-			return text
-		end
-	end
-end
 
 local VARIABLE = "RUNNER_POLICY"
 local MOST = 16 -- policies at once
 local LEVELS = { safe = 1, mutating = 2, destructive = 3 }
 M.LEVELS = LEVELS
 local DISCOVERY = { help = true, manifest = true, several = true } -- they run nothing themselves, and need not be allowed
+
+---Does a built-in command only say what there is, or make other calls?
+---@param command table normal form
+---@return boolean
+function M.runs_nothing(command)
+	return not command.path and DISCOVERY[command.name] or false
+end
 
 ---@class runner.CallerPolicy what several policies come to; nil: nothing is said
 ---@field list table[] each as its file has it, with `path`
@@ -105,6 +38,12 @@ local DISCOVERY = { help = true, manifest = true, several = true } -- they run n
 ---@field dry_run boolean every command that changes something does a dry run
 ---@field found fun(a: runner.Attempt): runner.Answer? refuse a command by its name, before its file is read
 ---@field settle fun(a: runner.Attempt, settled: table): runner.Answer? narrow the limits of the call, or refuse it
+---@field asked? string the danger level that the command declares, where a person is asked before this call (`confirm`)
+---@field limited? boolean a rule says more than a name, or it has an end
+---@field subject? string whose calls these are
+---@field limit? fun(a: runner.Attempt, settled: table): runner.Error? what it says beside names (lua/project/limited_calls.lua)
+---@field reach? fun(a: runner.Attempt, given: table<string, any>, dry_run?: boolean) the call has come to `run`: it is counted
+---@field job? fun(a: runner.Attempt, path: string) it starts a job, which is counted
 ---@field reaches fun(path: string): boolean is the file in a folder that all of them have?
 ---@field relocate boolean may --cwd, --config, --context and --no-config be given?
 
@@ -114,6 +53,19 @@ local function array_of(accept)
 	return function(v)
 		return json.is_array(v) and rules.list(v, 0, 10000, accept) or nil
 	end
+end
+
+local function limits()
+	return require "runner.project.policy_limits"
+end
+
+-- A map is a list with more to say: each name has its rule.
+local function allowed(v)
+	local is_list = json.is_array(v)
+	local rows = not is_list and type(v) == "table" and limits().rows(v) or is_list and v or nil
+	return rules.list(rows, 0, 10000, function(row)
+		return type(row) == "table" and limits().rule(row, named) or type(row) ~= "table" and named(row, false) or nil
+	end)
 end
 
 local function folder(v)
@@ -131,7 +83,7 @@ local BOOLEAN = "true or false"
 -- key → its normal form, nil when wrong; and what to write
 local KEYS = {
 	max_danger = { rules.one_of("safe", "mutating", "destructive"), '"safe", "mutating" or "destructive"' },
-	allow = { array_of(accept_rule), NAMES },
+	allow = { allowed, NAMES .. ', or a map such as {"deploy": {"args": {"env": ["staging"]}, "max_calls": "20/h"}}' },
 	deny = { array_of(accept_rule), NAMES },
 	folders = { array_of(folder), 'a list of absolute paths such as ["/srv/tool/commands"]' },
 	max_retries = { rules.whole(0, host.bound "retries"), ("a whole number from 0 to %d"):format(host.bound "retries") },
@@ -141,6 +93,11 @@ local KEYS = {
 	confirm_by_flag = { rules.flag, BOOLEAN },
 	dry_run = { rules.flag, BOOLEAN },
 	relocate = { rules.flag, BOOLEAN },
+	confirm = { array_of(accept_rule), NAMES },
+	counts = { folder, 'the absolute path of a folder such as "/var/lib/agents"' },
+	expires = { function(v) return limits().expires(v) end, 'a time such as "2026-12-01" or "2026-12-01T18:00:00Z"' },
+	max_jobs = { rules.whole(0, 10000), "a whole number of jobs that run at once" },
+	subject = { function(v) return rules.text(v) and #v <= 200 and not v:find "%c" and v or nil end, "a name such as \"agent-7\"" },
 }
 
 local ACCEPT = {}
@@ -166,6 +123,10 @@ local function wrong_key(path, key, reason)
 		local near = require("runner.core.suggest").nearest(tostring(key), known, 1)[1]
 		return invalid(path, ("%s: unknown key '%s'"):format(path, tostring(key)),
 			near and ("Write '%s'"):format(near) or "The keys are " .. table.concat(known, ", "))
+	end
+	local why = key == "allow" and limits().why
+	if why then
+		return invalid(path, ("%s: %s"):format(path, why[1]), why[2])
 	end
 	return invalid(path, ("%s: wrong value for '%s'"):format(path, key), ("Write %s"):format(KEYS[key][2]))
 end
@@ -254,12 +215,22 @@ local function merge(list)
 		all.confirm_by_flag = all.confirm_by_flag and policy.confirm_by_flag ~= false
 		all.dry_run = all.dry_run or policy.dry_run == true
 		all.relocate = all.relocate and policy.relocate ~= false
+		all.subject = all.subject or policy.subject -- the outer one: what it starts can't take another name
+		all.limited = all.limited or policy.expires or policy.max_jobs
+		for _, rule in ipairs(policy.allow or {}) do
+			all.limited = all.limited or rule.limits
+		end
 	end
 	return all
 end
 
 -- --- may it run ----------------------------------------------------------------------------
 
+---@param policy table
+---@param rule_text string
+---@param message string
+---@param fields? table of the error; its context is added
+---@return runner.Error problem POLICY_DENIED
 local function refused(policy, rule_text, message, fields)
 	if attempt.project and attempt.project.audit then
 		require("runner.project.audit").note(attempt)
@@ -267,9 +238,12 @@ local function refused(policy, rule_text, message, fields)
 	end
 	fields = fields or {}
 	fields.phase, fields.side_effects, fields.retryable = "validation", "none", false
-	fields.context = { policy = policy.path, rule = rule_text, command = command_line.typed(attempt.name) }
+	fields.context = require("runner.core.tables").add({ policy = policy.path, rule = rule_text, command = command_line.typed(attempt.name),
+		subject = policy.subject }, fields.context)
 	return errors.new("POLICY_DENIED", ("%s: %s"):format(policy.path, message), fields)
 end
+
+M.refused = refused
 
 -- Why a policy refuses a command of this name: the rule, and the rest of a sentence.
 local function name_refused(policy, name, builtin)
@@ -316,6 +290,8 @@ local function full_name(a)
 	return a.name
 end
 
+M.full_name = full_name
+
 local function is_within(path, folders)
 	local fs = require "runner.fs"
 	path = fs.realpath(path) or path
@@ -341,6 +317,8 @@ function M.refusal(policy, name, path, level)
 		return rule_text, why
 	elseif policy.folders and path and not is_within(path, policy.folders) then
 		return "folders", ("%s is in none of its folders"):format(path)
+	elseif policy.expires and not DISCOVERY[name] and host.wall_ms() >= policy.expires then
+		return "expires", ("the policy ended at %s"):format(limits().time_text(policy.expires))
 	elseif level and policy.max_danger and LEVELS[level] > LEVELS[policy.max_danger] then
 		return "max_danger", ("it is %s, and max_danger is %s"):format(level, policy.max_danger)
 	end
@@ -398,11 +376,46 @@ local function confirms(a)
 		or a.call.vouched and a.command.danger_level == "destructive" and "whoever passes the call on"
 end
 
+---The rule by which a policy has somebody asked before a call.
+---@param policy table
+---@param name string dot path, perhaps with "self." in front
+---@param builtin boolean
+---@return string?
+local function asks(policy, name, builtin)
+	return match(policy.confirm, name, builtin, true)
+end
+
+---Do the policies have somebody asked before a call of this command?
+---@param name string
+---@param path? string its file
+---@param list? table[] default: those of this call
+---@return boolean
+function M.asks(name, path, list)
+	for _, policy in ipairs(list or attempt.policy.list) do
+		if asks(policy, name, not path) then
+			return true
+		end
+	end
+	return false
+end
+
+-- A command that is asked for is confirmed as one that is destructive, but not by a flag.
+local function raise_level(a)
+	if M.asks(full_name(a), a.found.path) then
+		local policy, command = a.policy, a.command
+		policy.asked, command.danger_level = command.danger_level, "destructive"
+	end
+end
+
 local function problem_of(a)
-	local problem = M.problem(full_name(a), a.found.path, a.command.danger_level)
-	for _, policy in ipairs(problem and {} or a.policy.list) do
-		if policy.confirm_by_flag == false and not a.launch.job and confirms(a) then
-			return refused(policy, "confirm_by_flag", ("%s confirms nothing here: its confirm_by_flag is false"):format(confirms(a)),
+	local name = full_name(a)
+	local problem = M.problem(name, a.found.path, a.command.danger_level)
+	raise_level(a)
+	for _, policy in ipairs((problem or a.launch.job) and {} or a.policy.list) do
+		local rule = policy.confirm_by_flag ~= false and a.call.vouched ~= "person" and asks(policy, name, not a.found.path)
+		if (policy.confirm_by_flag == false or rule) and confirms(a) then
+			return refused(policy, rule and "confirm: " .. rule or "confirm_by_flag", ("%s confirms nothing here: its %s"):format(confirms(a),
+				rule and ("confirm has '%s'"):format(rule) or "confirm_by_flag is false"),
 				{ suggestion = "Have a person call it at a terminal, without the flag" })
 		end
 	end
@@ -424,6 +437,8 @@ local function narrow_timeout(settled, most)
 	end
 end
 
+M.narrow_timeout = narrow_timeout
+
 -- Narrow the limits of the call, or refuse it. What must not change between two attempts is the
 -- policy too.
 local function settle(a, settled)
@@ -435,7 +450,7 @@ local function settle(a, settled)
 	if policy.max_timeout_ms then
 		narrow_timeout(settled, policy.max_timeout_ms)
 	end
-	local problem = problem_of(a)
+	local problem = problem_of(a) or policy.limit and policy.limit(a, settled) or nil
 	if problem then
 		require("runner.project.plan").send(a.command, settled, a.framework, a.project)
 		return { error = problem }

@@ -90,7 +90,12 @@ local function wrap(a, spec, about)
 		end
 		return f(...)
 	end
-	attempt.around("run", within)
+	attempt.around("run", function(run, given, ctx)
+		if a.policy and a.policy.reach then
+			a.policy.reach(a, given, ctx.dry_run) -- the counts lie outside
+		end
+		return within(run, given, ctx)
+	end)
 	attempt.around("cleanup", within)
 end
 

@@ -73,6 +73,9 @@ local function take_policy(front, given)
 	elseif front.policy or os.getenv "RUNNER_POLICY" then
 		local caller_policy = require "runner.project.caller_policy"
 		local policy, problem = caller_policy.take(front.policy)
+		if policy and policy.limited then
+			policy.limit = require("runner.project.limited_calls").settle
+		end
 		return problem or caller_policy.placed(policy, front), policy
 	end
 end

@@ -11,6 +11,8 @@ local locate = require "runner.project.locate"
 
 local M = {}
 
+M.LISTS = { "allow", "deny", "confirm" } -- of a policy: names of commands
+
 ---The commands that a rule means.
 ---@param rule runner.PolicyRule
 ---@param entries {name: string, builtin: boolean?}[] of catalog.all
@@ -79,9 +81,9 @@ end
 ---@param entries {name: string, builtin: boolean?}[] of catalog.all
 ---@return runner.Error? problem POLICY_INVALID
 function M.mismatch(policy, entries)
-	for _, key in ipairs { "allow", "deny" } do
+	for _, key in ipairs(M.LISTS) do
 		for _, rule in ipairs(policy[key] or {}) do
-			local why, fix = M.problem(rule, entries, key == "deny")
+			local why, fix = M.problem(rule, entries, key ~= "allow")
 			if why then
 				return caller_policy.invalid(policy.path, ("%s: %s: %s"):format(policy.path, key, why), fix)
 			end
@@ -97,7 +99,7 @@ end
 function M.check(a)
 	local entries
 	for _, policy in ipairs(a.project.problem and {} or a.policy.list) do
-		if not policy.inherited and (policy.allow or policy.deny) then
+		if not policy.inherited and (policy.allow or policy.deny or policy.confirm) then
 			entries = entries or catalog.all(a.project)
 			local problem = M.mismatch(policy, entries)
 			if problem then
@@ -148,6 +150,90 @@ function M.call(words, given)
 	end
 end
 
+-- The arguments of a rule of `allow` that mean nothing in a command which it means.
+local function misfit(rule, entries)
+	for _, entry in ipairs(rule.args and entries or {}) do
+		local command = caller_policy.is_meant(rule, entry.name, entry.builtin == true, false) and catalog.load(entry, attempt.project)
+		local why = command and require("runner.project.policy_limits").misfit(rule, command)
+		if why then
+			return why
+		end
+	end
+end
+
+---Each rule of a policy: what it means in this project, what it says besides, what of that is used, and what is wrong with it.
+---@param policy table
+---@param entries {name: string, builtin: boolean?}[] of catalog.all
+---@return table[]
+function M.rows(policy, entries)
+	local out = {}
+	for _, list in ipairs(M.LISTS) do
+		for _, rule in ipairs(policy[list] or {}) do
+			local denies = list ~= "allow"
+			local row = { policy = policy.path, list = list, rule = rule.text, optional = rule.optional,
+				commands = M.commands(rule, entries, denies), problem = M.problem(rule, entries, denies) or misfit(rule, entries) }
+			if rule.limits then
+				local used, uncounted = require("runner.project.policy_limits").used(policy, rule)
+				row.says, row.used, row.problem = rule.says, used, row.problem or uncounted
+			end
+			out[#out + 1] = row
+		end
+	end
+	return out
+end
+
+-- As the call itself will read its words: the command, what it is given, and the name that policies know.
+local function read_call(words)
+	local args = require "runner.project.args"
+	local aliases = require "runner.project.aliases"
+	local project = attempt.project
+	local names, places = args.command_words(words)
+	local found = names[1] and locate.find(names, project)
+	local alias = not found and names[1] and aliases.find(names[1], project)
+	if alias then
+		words = aliases.replace({ argv = words, places = places }, alias).argv
+		names, places = args.command_words(words)
+		found = locate.find(names, project)
+	end
+	if not found then
+		return nil, require("runner.project.unknown_command").problem(names[1] and names or { "" }, project)
+	end
+	local command, problem = catalog.load(found, project)
+	local tokens = command and require("runner.project.place").without_words(words, places, math.min(found.words, #places))
+	return command and { found = found, command = command, name = name_of(names, found),
+		parsed = (command.raw and require "runner.project.raw_stdout" or args).parse(command.args or {}, tokens,
+			{ config = project.config, command = command, in_front = places[1] - 1 }) }, problem
+end
+
+local function judge(policy, call)
+	local limits = require "runner.project.policy_limits"
+	local builtin = not call.found.path
+	local rule, why = caller_policy.refusal(policy, call.name, call.found.path, call.command.danger_level)
+	local limited = { name = call.name, builtin = builtin, command = call.command }
+	local refusal = rule and { rule = rule, why = why } or limits.by_arguments(policy, limited, call.parsed.values)
+		or (limits.by_quotas(policy, limited))
+	return refusal and { policy = policy.path, rule = refusal.rule, why = refusal.why, context = refusal.context }
+end
+
+---What policies say of a call that is not made.
+---@param list table[] policies
+---@param words string[] the words of the call
+---@return {command: string, allowed: boolean, asked?: boolean, refused?: table}? verdict
+---@return runner.Error? problem there is no such command
+function M.judge(list, words)
+	local call, problem = read_call(words)
+	if not call then
+		return nil, problem
+	end
+	local out = { command = command_line.typed(call.name), allowed = true }
+	for _, policy in ipairs(list) do
+		out.refused = out.refused or judge(policy, call)
+		out.asked = out.asked or caller_policy.asks(call.name, call.found.path, { policy }) or nil
+	end
+	out.allowed = not out.refused
+	return out
+end
+
 ---What holds for this call, for --plan and --show-config.
 ---@return table
 function M.describe()
@@ -160,6 +246,7 @@ function M.describe()
 	end
 	out.max_retries, out.max_timeout_ms = policy.max_retries, policy.max_timeout_ms
 	out.max_cost_usd = policy.max_cost_micros and require("runner.core.money").dollars(policy.max_cost_micros)
+	out.subject = policy.subject
 	out.confirm_by_flag, out.dry_run, out.relocate = policy.confirm_by_flag, policy.dry_run, policy.relocate
 	return out
 end

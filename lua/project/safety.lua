@@ -54,13 +54,14 @@ end
 local function confirm(a)
 	local framework, launch = a.framework, a.launch
 	local by_live = framework.live and not (a.policy and not a.policy.confirm_by_flag)
-	if framework.confirm_destructive or by_live or launch.confirmed or a.call.vouched then
+	if framework.confirm_destructive or by_live or launch.confirmed or a.call.vouched or launch.job and a.policy and a.policy.asked then
 		meta("confirmed", true)
 		return agreed(a)
 	end
 	local asks = launch.person and not framework.non_interactive
 	if not (asks or a.command.dry_run) then
-		return { error = require("runner.core.confirmation").refused "pass --confirm-destructive" }
+		return { error = require("runner.core.confirmation").refused(a.policy and a.policy.asked and "a person must confirm it"
+			or "pass --confirm-destructive") }
 	end
 	return nil, asks and "ask" or "refuse"
 end
@@ -110,9 +111,11 @@ function M.settle(a)
 	if a.command.danger_level == "destructive" then
 		answer, unconfirmed = confirm(a)
 	end
-	attempt.at_end(function(given)
-		finish(a, given)
-	end)
+	if not (a.policy and a.policy.asked == "safe") then
+		attempt.at_end(function(given)
+			finish(a, given)
+		end)
+	end
 	return { unconfirmed = unconfirmed }, answer
 end
 

@@ -9,6 +9,7 @@
 --   file:PATH as stdin, of a file: stdin is the terminal
 --   agreed:PATH  the same, and a person has confirmed the call, should it be destructive
 --   confirmed:N   as front:N, and a person has confirmed the call, should it be destructive
+--   asked:N       as confirmed:N, and the person was asked about this very call
 --
 -- In place of the array there may be {"words": [...], "secrets": [...]}: values that are secret to the caller.
 
@@ -70,11 +71,11 @@ function M.call(argv)
 	if not words then
 		return { argv = argv, stdin_words = #argv + 1, has_stdin = has_more }, secrets, problem
 	end
-	local first = (where == "front" or where == "confirmed") and 1 or #argv + 1
+	local first = (where == "front" or where == "confirmed" or where == "asked") and 1 or #argv + 1
 	table.move(argv, first, #argv, first + #words)
 	table.move(words, 1, #words, first, argv)
 	return { argv = argv, stdin_words = first, has_stdin = has_more, is_call = first == 1,
-		vouched = where == "confirmed" or where == "agreed" }, secrets
+		vouched = where == "asked" and "person" or where == "confirmed" or where == "agreed" }, secrets
 end
 
 ---The token `-` has arrived for `row`.

@@ -1,4 +1,5 @@
--- runner policy check [FILE]: which commands of this project each rule of a policy means.
+-- runner policy check [FILE [CALL …]]: which commands of this project each rule of a policy means, what is used of it, and what it says
+-- of a call.
 
 local attempt = require "runner.core.attempt"
 local caller_policy = require "runner.project.caller_policy"
@@ -10,42 +11,66 @@ local policy_commands = require "runner.project.policy_commands"
 -- That of the file, or those that hold for this call.
 local function policies(path)
 	if path then
-		local policy, problem = caller_policy.read(path)
+		local policy, problem = caller_policy.read(require("runner.core.paths").absolute(path, require("runner.host").getcwd()))
 		return { policy or error(problem, 0) }
 	end
 	return attempt.policy and attempt.policy.list or errors.raise("PRECONDITION", "No policy holds for this call",
 		{ side_effects = "none", fix_required = "Name a file: runner policy check agent.json" })
 end
 
-local function add_rules(out, policy, entries)
-	for _, list in ipairs { "allow", "deny" } do
-		for _, rule in ipairs(policy[list] or {}) do
-			out[#out + 1] = { policy = policy.path, list = list, rule = rule.text, optional = rule.optional,
-				commands = policy_commands.commands(rule, entries, list == "deny"),
-				problem = policy_commands.problem(rule, entries, list == "deny") }
-		end
+-- The first problem is the error; its message counts the others, which are in the rows.
+local function problem_of(policy, rows, entries)
+	local wrong = {}
+	for _, row in ipairs(rows) do
+		wrong[#wrong + 1] = row.problem
 	end
+	local first = not policy.inherited and wrong[1] and (policy_commands.mismatch(policy, entries)
+		or caller_policy.invalid(policy.path, ("%s: %s"):format(policy.path, wrong[1]), "Correct the policy"))
+	if first and wrong[2] then
+		first.message = ("%s; and %d more: see data.rules"):format(first.message, #wrong - 1)
+	end
+	return first
+end
+
+local function fail(e, data)
+	e.data, e.phase = data, nil
+	error(e, 0)
 end
 
 return {
-	args = { { "file", "string", positional = true, description = "The policy; default: those that hold for this call" } },
+	option_placement = "strict",
+	args = { { "file", "string", positional = true, description = "The policy; default: those that hold for this call" },
+		{ "call", "array", items = "string", variadic = true, description = "A call that is not made: a command with its arguments" } },
 	exit_codes = {
+		POLICY_DENIED = { retryable = false, side_effects = "none", description = "The policy refuses the call" },
 		POLICY_INVALID = { retryable = false, side_effects = "none", description = "The file is wrong, or a rule means no command" },
 		PRECONDITION = { retryable = false, side_effects = "none", description = "No policy holds, and no file is named" },
 	},
 	rows = "rules",
-	columns = { "list", "rule", "commands", "problem" },
-	examples = { { description = "What does this policy mean here?", command = "runner policy check agent.json" } },
+	columns = { "list", "rule", "commands", "says", "used", "problem" },
+	examples = {
+		{ description = "What does this policy mean here?", command = "runner policy check agent.json" },
+		{ description = "May it make this call?", command = "runner policy check agent.json deploy --env prod" },
+	},
 	run = function(args)
-		local entries, rules, first = catalog.all(attempt.project), json.array {}, nil
-		for _, policy in ipairs(policies(args.file)) do
-			add_rules(rules, policy, entries)
-			first = first or not policy.inherited and policy_commands.mismatch(policy, entries)
+		local entries, data, first = catalog.all(attempt.project), { rules = json.array {} }, nil
+		local list = policies(args.file)
+		for _, policy in ipairs(list) do
+			local rows = policy_commands.rows(policy, entries)
+			table.move(rows, 1, #rows, #data.rules + 1, data.rules)
+			first = first or problem_of(policy, rows, entries)
 		end
 		if first then
-			first.data, first.phase = { rules = rules }, nil
-			error(first, 0)
+			fail(first, data)
+		elseif args.call[1] then
+			local verdict, problem = policy_commands.judge(list, args.call)
+			data.call = verdict or error(problem, 0)
 		end
-		return { rules = rules }
+		local refused = data.call and data.call.refused
+		if refused then
+			fail(errors.new("POLICY_DENIED", ("%s: '%s' is not allowed: %s"):format(refused.policy, data.call.command, refused.why),
+				{ side_effects = "none", retryable = false, context = { policy = refused.policy, rule = refused.rule } }), data)
+		end
+		return data
 	end,
 }

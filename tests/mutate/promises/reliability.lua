@@ -127,7 +127,7 @@ return {
 		return run(server, r, call, true)
 	end
 	return (r.caller.modern]] },
-	{ "a file that became destructive since it was listed", [[		confirmed = confirmed or nil, flags = flags }]], [[		confirmed = true, flags = flags }]] },
+	{ "a file that became destructive since it was listed", [[		confirmed = confirmed and "asked" or nil, flags = flags }]], [[		confirmed = "asked", flags = flags }]] },
 	{ "what a confirmed command calls itself", [[options_of(ctx, name, more.confirmed, more)]], [[options_of(ctx, name, more.confirmed or attempt.vouched, more)]] },
 	{ "a command that is for a person", [[return NEVER, "it declares mcp = false"]], [[return ALLOW, "it declares mcp = false"]] },
 	{ "a command that is for a person", [[return NEVER, "only a person may run it"]], [[return ALLOW, "only a person may run it"]] },
@@ -162,7 +162,7 @@ return {
 			if policy.relocate == false and flag ~= "config" then]] },
 	{ "a policy: more retries or time", [[	if settled.timeout_ms == 0 or settled.timeout_ms > most then]], [[	if settled.timeout_ms > most then]] },
 	{ "confinement: files, by any program", [[	 FS_MAKE_FIFO | FS_MAKE_SYM)]], [[	 FS_MAKE_FIFO)]] },
-	{ "confinement: clean-up and deferred code", [[	attempt.around("run", within)]], "" },
+	{ "confinement: clean-up and deferred code", [[		return within(run, given, ctx)]], [[		return run(given, ctx)]] },
 	{ "confinement: the network", [[	elseif not network then
 		return "local"]], [[	elseif not network then
 		return "all"]] },

@@ -1,0 +1,153 @@
+-- limited_calls: one call under policies that say more than names (lua/project/policy_limits.lua): its arguments, before and where
+-- `run` gets them; what is used up; the count of it. Loaded for a call under such a policy.
+
+local attempt = require "runner.core.attempt"
+local caller_policy = require "runner.project.caller_policy"
+local command_line = require "runner.core.command_line"
+local host = require "runner.host"
+local limits = require "runner.project.policy_limits"
+
+local M = {}
+
+-- What has refused a call: the rule, what would be allowed, and when.
+local function refused_by(refusal)
+	local policy = refusal.policy
+	if refusal.invalid then
+		return caller_policy.invalid(policy.path, ("%s: %s"):format(policy.path, refusal.why), refusal.rule == "counts"
+			and "Make its folder one that only you can write to, or name such a folder in 'counts'" or "Correct the policy: runner policy check")
+	end
+	return caller_policy.refused(policy, refusal.rule, ("'%s' is not allowed: %s"):format(command_line.typed(attempt.name), refusal.why),
+		{ context = refusal.context })
+end
+
+-- This call, as limits know it.
+local function call_of(a)
+	return { name = caller_policy.full_name(a), builtin = not a.found.path, command = a.command }
+end
+
+-- Why it may not run with these values.
+local function refused_values(a, given)
+	for _, policy in ipairs(a.policy.list) do
+		local refusal = limits.by_arguments(policy, call_of(a), given)
+		if refusal then
+			return refused_by(refusal)
+		end
+	end
+end
+
+-- --- before it --------------------------------------------------------------------------------
+
+local INFORMS = { "help", "schema", "output_schema", "version" }
+
+local function informs(framework)
+	for _, name in ipairs(INFORMS) do
+		if framework[name] then
+			return true
+		end
+	end
+	return false
+end
+
+-- What is used up, and how long the call may take of what is left.
+local function look_at_quotas(a, settled)
+	for _, policy in ipairs(a.policy.list) do
+		local refusal, left_ms = limits.by_quotas(policy, call_of(a))
+		local may_not_run = a.command.sources or a.command.status or a.framework.idempotency_key -- its files are unchanged, say
+		if refusal and (refusal.invalid or not may_not_run) then
+			return refused_by(refusal)
+		end
+		local until_end = policy.expires and policy.expires - host.wall_ms() or 0 -- below 0: help and the manifest go on
+		for _, most in ipairs { left_ms or 0, until_end } do
+			if most > 0 and not settled.serve_ms then
+				caller_policy.narrow_timeout(settled, most)
+			end
+		end
+	end
+end
+
+-- --- where `run` begins ---------------------------------------------------------------------------
+
+local counted, ends = false, {}
+
+-- How long it has taken, whatever ends it.
+local TIMED = setmetatable({}, { __close = function()
+	for _, ended in ipairs(ends) do
+		ended()
+	end
+	ends = {}
+end })
+
+---The call has come to `run`, with these values: it is counted, once for all of its attempts. Raises POLICY_DENIED, or
+---POLICY_INVALID where it can't be counted.
+---@param a runner.Attempt
+---@param given table<string, any>
+---@param dry_run? boolean nothing is counted
+function M.reach(a, given, dry_run)
+	dry_run = dry_run or a.dry_run
+	local refused = refused_values(a, given)
+	if refused then
+		error(refused, 0)
+	end
+	for _, policy in ipairs((counted or dry_run) and {} or a.policy.list) do
+		local refusal, ended = limits.count(policy, call_of(a), a.settled.serve_ms or a.settled.timeout_ms)
+		if refusal then
+			local e = refused_by(refusal)
+			e.side_effects = (a.command.needs or a.command.parallel) and "partial" or "none" -- which have run by then
+			error(e, 0)
+		end
+		ends[#ends + 1] = ended
+	end
+	counted = counted or not dry_run
+end
+
+---Count a job that this call starts, whose lock it holds. Raises as M.reach does.
+---@param a runner.Attempt
+---@param path string its folder
+function M.job(a, path)
+	for _, policy in ipairs(a.policy.list) do
+		local refusal = limits.count_job(policy, call_of(a), path)
+		if refusal then
+			error(refused_by(refusal), 0)
+		end
+	end
+end
+
+-- What it is by now: its arguments are all there, and what follows is `run`. Where it only says something, it is another command.
+local function look(a)
+	if caller_policy.runs_nothing(a.command) then
+		return nil
+	end
+	local problem = not a.parsed.problems[1] and refused_values(a, a.parsed.values)
+	if problem then
+		return { error = problem }
+	end
+	local policy = a.policy
+	policy.reach, policy.job = M.reach, M.job
+	attempt.around("run", function(run, given, ctx, ...)
+		M.reach(a, given, ctx and ctx.dry_run)
+		local _ <close> = TIMED
+		return run(given, ctx, ...)
+	end)
+end
+
+---What the policies say beside names, of a call that is settled so far.
+---@param a runner.Attempt
+---@param settled table gets a shorter limit where less time is left
+---@return runner.Error? problem
+function M.settle(a, settled)
+	if caller_policy.runs_nothing(a.command) or informs(a.framework) then
+		return nil
+	end
+	local project, others = a.project, a.project.look
+	project.look = function(at)
+		local answer = look(at)
+		if answer then
+			return nil, answer
+		end
+		return others and others(at)
+	end
+	local known = not (a.framework.input_file or a.framework.piped or a.parsed.problems[1]) -- else they are looked at once they are read
+	return known and refused_values(a, a.parsed.values) or look_at_quotas(a, settled)
+end
+
+return M

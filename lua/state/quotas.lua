@@ -1,0 +1,330 @@
+-- quotas: how many calls a caller's policy has let through, how long they took, and which of its jobs run: for all processes at
+-- once, in a JSON file beside the policy, changed under a lock. Nobody's environment names it. Ages are kept, and no times: a clock
+-- that is set forward or back makes no room while the machine runs. What can't be read or written is an error: nothing is let through.
+
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+
+local M = {}
+
+local LOCK_MS = 20000
+local LARGEST = 1 << 24 -- bytes
+local ENDS_LARGEST = 1 << 20
+
+---@class runner.Quota
+---@field kind "max_calls"|"total_time"
+---@field most integer calls, or ms
+---@field window_ms? integer nil: as long as the policy is there
+---@field means fun(name: string): boolean does it count calls of this command?
+
+---@class runner.CountedCall
+---@field name string
+---@field unit string the same for all attempts of a call
+---@field keep_ms integer its time limit, or how long it is remembered where it has none
+---@field timed boolean is its time counted?
+
+---The file of a policy's counts, without its ending.
+---@param path string of the policy
+---@param subject? string
+---@param folder? string where the policy says that they are
+---@return string
+function M.key(path, subject, folder)
+	path = fs.realpath(path) or path
+	local id = require("runner.ledger").digest(path .. "\0" .. (subject or "")):sub(1, 16)
+	local dir, name = path:match "^(.*)/([^/]*)$"
+	return ("%s/%s.counts-%s"):format(folder or dir, name, id)
+end
+
+-- --- the state ----------------------------------------------------------------------------------
+
+-- Since the machine was started, time asleep included; and which start it was.
+local function uptime()
+	local seconds = tonumber((fs.read "/proc/uptime" or ""):match "^%d+%.?%d*")
+	local boot = (fs.read "/proc/sys/kernel/random/boot_id" or ""):match "%S+"
+	return seconds and boot and math.floor(seconds * 1000), boot
+end
+
+local function damaged(path)
+	error(("%s is damaged: remove it, and what it has counted is forgotten"):format(path), 0)
+end
+
+local function whole(v)
+	return math.type(v) == "integer" and v >= 0
+end
+
+local function is_call(call)
+	return type(call) == "table" and type(call.name) == "string" and type(call.unit) == "string" and whole(call.age) and whole(call.keep)
+		and (call.ms == nil or whole(call.ms))
+end
+
+local function is_total(total)
+	return type(total) == "table" and whole(total.calls) and whole(total.ms)
+end
+
+local function check(path, state)
+	local ok = type(state) == "table" and state.version == 1 and whole(state.wall) and type(state.calls) == "table"
+		and type(state.totals) == "table" and type(state.jobs) == "table"
+	for _, call in ipairs(ok and state.calls or {}) do
+		ok = ok and is_call(call)
+	end
+	for _, total in next, ok and state.totals or {} do
+		ok = ok and is_total(total)
+	end
+	return ok and state or damaged(path)
+end
+
+local function read(key)
+	local path = key .. ".json"
+	local text, why, code = fs.read(path, LARGEST)
+	if text then
+		return check(path, json.decode(text))
+	elseif code == "ENOENT" then
+		return { version = 1, calls = {}, totals = {}, jobs = {} }
+	end
+	error(("%s can't be read: %s"):format(path, why), 0)
+end
+
+local function total_of(state, name)
+	state.totals[name] = state.totals[name] or { calls = 0, ms = 0 }
+	return state.totals[name]
+end
+
+local function close(state, call, ms)
+	local total = total_of(state, call.name)
+	ms = math.max(math.min(ms, call.keep), 0)
+	total.ms, call.ms, call.open = total.ms - (call.ms or 0) + ms, ms, nil
+end
+
+-- What has ended since: each wrote a line of its own, as it may be confined by then.
+local function take_ends(state, key)
+	local text = fs.read(key .. ".ends", ENDS_LARGEST)
+	local open, left = {}, false
+	for _, call in ipairs(text and state.calls or {}) do
+		open[call.open or 0] = call
+	end
+	for token, ms in (text or ""):gmatch "(%S+) (%d+)\n" do
+		if open[token] then
+			close(state, open[token], math.tointeger(tonumber(ms)) or 0)
+		end
+	end
+	for _, call in ipairs(state.calls) do
+		left = left or call.open
+	end
+	return text and not left and text ~= ""
+end
+
+-- What the passing of time has made of it.
+local function age(state, longest)
+	local wall, up, boot = host.wall_ms(), uptime()
+	local passed = state.boot == boot and up and state.up and up - state.up or wall - (state.wall or wall)
+	passed = math.max(passed, 0)
+	local calls = json.array {}
+	for _, call in ipairs(state.calls) do
+		call.age = call.age + passed
+		if call.open and call.age >= call.keep then -- it was killed: it has had all of its time
+			close(state, call, call.keep)
+		end
+		calls[#calls + 1] = (call.age < call.keep or call.age < longest) and call or nil
+	end
+	state.calls, state.wall, state.up, state.boot = calls, wall, up, boot
+end
+
+local function lock_of(key)
+	local dir = key:match "^(.*)/"
+	local ok, why = fs.check_way(key .. ".json")
+	local lock, problem
+	if ok then
+		lock, problem = fs.lock(key .. ".lock", { wait_ms = LOCK_MS })
+	end
+	return lock or error(("%s: %s"):format(dir, tostring(problem or why)), 0)
+end
+
+local function longest_of(quotas)
+	local longest = 0
+	for _, quota in ipairs(quotas) do
+		longest = math.max(longest, quota.window_ms or 0)
+	end
+	return longest
+end
+
+-- Look at the state, or change it (`f` returns true), under its lock. Raises a text: why nothing can be counted.
+local function with(key, quotas, f)
+	local _ <close> = lock_of(key)
+	local state = read(key)
+	local all_ended = take_ends(state, key)
+	age(state, longest_of(quotas))
+	local changed, result = f(state)
+	if changed then
+		local ok, why = fs.write(key .. ".json", assert(json.encode(state)), 384) -- 0600
+		if not ok then
+			error(tostring(why), 0)
+		elseif all_ended then
+			fs.write(key .. ".ends", "", 384, false)
+		end
+	end
+	return result
+end
+
+-- --- what is used of a quota --------------------------------------------------------------------
+
+local function cost(quota, call)
+	return quota.kind == "max_calls" and 1 or call.ms or call.open and call.keep or 0
+end
+
+-- The calls that count now, oldest first.
+local function counted(state, quota)
+	local list = {}
+	for _, call in ipairs(state.calls) do
+		if quota.means(call.name) and call.age < (quota.window_ms or math.huge) then
+			list[#list + 1] = call
+		end
+	end
+	table.sort(list, function(a, b) return a.age > b.age end)
+	return list
+end
+
+---@return integer used
+---@return table[] the calls
+local function used(state, quota)
+	local list, sum = counted(state, quota), 0
+	if quota.window_ms then
+		for _, call in ipairs(list) do
+			sum = sum + cost(quota, call)
+		end
+		return sum, list
+	end
+	for name, total in next, state.totals do
+		sum = sum + (quota.means(name) and (quota.kind == "max_calls" and total.calls or total.ms) or 0)
+	end
+	for _, call in ipairs(quota.kind == "total_time" and list or {}) do
+		sum = sum + (call.open and call.keep - (call.ms or 0) or 0)
+	end
+	return sum, list
+end
+
+-- When there is room for one more; nil: never.
+local function left_ms(quota, sum, list)
+	for _, call in ipairs(quota.window_ms and list or {}) do
+		sum = sum - cost(quota, call)
+		if sum < quota.most then
+			return math.max(quota.window_ms - call.age, 1)
+		end
+	end
+end
+
+-- The first quota that has no room, and how much time is left of the others; `needs_ms`: as much of it must be.
+local function refusal(state, quotas, needs_ms)
+	local time
+	for i, quota in ipairs(quotas) do
+		local sum, list = used(state, quota)
+		local room = quota.most - sum
+		if room < (quota.kind == "total_time" and needs_ms or 1) then
+			return { index = i, used = sum, left_ms = left_ms(quota, sum, list) }
+		end
+		time = quota.kind == "total_time" and math.min(time or room, room) or time
+	end
+	return nil, time
+end
+
+local function find(state, unit)
+	for _, call in ipairs(state.calls) do
+		if call.unit == unit then
+			return call
+		end
+	end
+end
+
+-- --- calls --------------------------------------------------------------------------------------
+
+---May such a call be made now? Nothing is counted. Raises a text.
+---@param key string of M.key
+---@param quotas runner.Quota[]
+---@param unit string
+---@return {index: integer, used: integer, left_ms?: integer}? refused by which of them
+---@return integer? time_ms left of the total time
+function M.look(key, quotas, unit)
+	local found = with(key, quotas, function(state)
+		if find(state, unit) then
+			return false, {}
+		end
+		local refused, time = refusal(state, quotas, 1)
+		return false, { refused = refused, time = time }
+	end)
+	return found.refused, found.time
+end
+
+---What is used of each.
+---@param key string
+---@param quotas runner.Quota[]
+---@return integer[]
+function M.used(key, quotas)
+	return with(key, quotas, function(state)
+		local out = {}
+		for i, quota in ipairs(quotas) do
+			out[i] = used(state, quota)
+		end
+		return false, out
+	end)
+end
+
+---Count a call, once for all of its attempts, if there is room for it. Raises a text.
+---@param key string
+---@param quotas runner.Quota[]
+---@param call runner.CountedCall
+---@param all runner.Quota[] of the policy: none loses what it has counted
+---@return {index: integer, used: integer, left_ms?: integer}? refused
+---@return fun()? ended says how long it took; of a call whose time is counted
+function M.admit(key, quotas, call, all)
+	local began, before, token = host.now(), 0, ("%016x"):format(host.random())
+	local refused = with(key, all, function(state)
+		local known = find(state, call.unit)
+		if not known then
+			local refused = refusal(state, quotas, call.timed and math.max(call.keep_ms, 1) or 1)
+			if refused then
+				return false, refused
+			end
+			known = { name = call.name, unit = call.unit, age = 0, keep = call.keep_ms }
+			table.insert(state.calls, known)
+			total_of(state, call.name).calls = total_of(state, call.name).calls + 1
+		end
+		known.open, before = call.timed and token or nil, known.age
+		return true
+	end)
+	local file = not refused and call.timed and assert(io.open(key .. ".ends", "ab")) or nil
+	return refused, file and function()
+		file:write(("%s %d\n"):format(token, math.floor(before + host.now() - began)))
+		file:close()
+	end
+end
+
+-- --- jobs ---------------------------------------------------------------------------------------
+
+local function is_running(job)
+	return type(job) == "table" and type(job.folder) == "string" and fs.locked(job.folder .. "/lock")
+end
+
+---Count a job, whose lock its starter holds, if fewer than `most` of a rule run. Raises a text.
+---@param key string
+---@param all runner.Quota[] of the policy
+---@param rule string
+---@param folder string of the job
+---@param most integer
+---@return integer? running as many as may be
+function M.job(key, all, rule, folder, most)
+	return with(key, all, function(state)
+		local jobs, running = json.array {}, 0
+		for _, job in ipairs(state.jobs) do
+			if is_running(job) then
+				jobs[#jobs + 1], running = job, running + (job.rule == rule and 1 or 0)
+			end
+		end
+		if running >= most then
+			return false, running
+		end
+		jobs[#jobs + 1], state.jobs = { rule = rule, folder = folder }, jobs
+		return true
+	end)
+end
+
+return M
