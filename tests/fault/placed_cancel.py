@@ -122,7 +122,7 @@ def one(number, rng):
     late = ended - watch.last
     what = "seed %d, round %d (%s): " % (SEED, number, "; ".join(done))
     state = json.loads(answer)
-    if cancel.returncode != 0 and not (cancel.returncode == 6 and " completed " in answer):
+    if cancel.returncode != 0 and not (cancel.returncode == 6 and "completed" in answer):
         raise SystemExit(what + "cancel exits with %d: %s" % (cancel.returncode, answer))
     if late > LATE:
         raise SystemExit(what + "cancel ended %.1f s after the queue was empty" % late)

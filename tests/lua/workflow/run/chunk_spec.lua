@@ -290,8 +290,25 @@ commands:
 		assert.equal("parked", imported.state)
 		assert.is_true(imported.wake_ms >= before + 99000 and imported.wake_ms <= host.wall_ms() + 101000)
 		assert.equal("waiting", state_of "each[1].x")
+		world:place(1) -- and lost before it began: nobody has waited for this one
 		assert.equal("parked", world:task(world:place(1)).data.state)
 		assert.same({ "a", "b" }, world:effects())
+	end)
+
+	it("is over for the task that the coordinator places after it, whatever the clock says", function()
+		open [[
+commands:
+  - id: each
+    foreach: [a]
+    do:
+      - id: x
+        shell: echo ${item} >>effects; test -e second || { touch second; exit 1; }
+        retry: { delays: [100s], jitter: false, retry_on: [{ exit: 1 }] }
+]]
+		assert.equal("parked", world:task(world:place(1, 1, { "a" })).data.state)
+		world:import(1)
+		assert.equal("completed", world:task(world:place(1)).data.state)
+		assert.same({ "a", "a" }, world:effects())
 	end)
 
 	it("is waited for here where it is shorter", function()
