@@ -22,11 +22,12 @@ local M = {}
 ---@field at_once? integer tasks of one submission that run at the same time, at most
 ---@field poll_ms integer between two looks at the queue
 ---@field submit_rate number submissions per second
----@field directory? string absolute, and the same on every node; nil: of kind local
+---@field directory? string absolute, and the same on every node; nil: of kind local. With via, of the other side: maybe "~/…"
+---@field via? string the host that ssh reaches it by; nil: its programs are here
 ---@field options string[] further words for the program that submits
 ---@field prologue? string shell text that runs on the node in front of runner
 ---@field environment table<string, string>
----@field runner? string path of runner on the nodes; nil: our own
+---@field runner? string path of runner on the nodes; nil: our own, with via the one in PATH there
 ---@field submit? string[] argv, of kind command; so are the next two
 ---@field states? string[]
 ---@field cancel? string[]
@@ -72,11 +73,21 @@ local function rate(v)
 end
 
 -- Below HOME, or absolute; without "..", which links would make a riddle of.
-local function directory(v)
-	local home = os.getenv "HOME"
-	local path = line(v) and (home and v:gsub("^~/", function() return home .. "/" end) or v)
-	local plain = path and path:find "^/." and not (path .. "/"):find("/../", 1, true) and #path <= 1024
+local function directory(path)
+	local plain = line(path) and path:find "^~?/." and not (path .. "/"):find("/../", 1, true) and #path <= 1024
 	return plain and path:gsub("/+", "/"):gsub("(.)/$", "%1") or nil
+end
+
+-- A path below the HOME of this machine. That of an executor that ssh reaches is settled there.
+local function at_home(path)
+	local home = os.getenv "HOME"
+	return home and path and path:gsub("^~", function() return home end) or path
+end
+
+-- What ssh takes as a host, and nothing that it would take as an option.
+local function host_of(v)
+	local host = type(v) == "string" and v:match "^ssh +(%S+)$"
+	return host and host:find "^[%w_][%w_.@:%%-]*$" and #host <= 255 and host or nil
 end
 
 -- What runner itself says to sbatch. A word that contradicts it would part a task from its fence.
@@ -139,6 +150,7 @@ M.keys = {
 	options = row(rules.list_of(option, 0), "a list of words for the program that submits, without those that runner itself sets"),
 	prologue = row(rules.text, "a shell text such as module load apps"),
 	environment = row(environment, "a map of names and values"),
+	via = row(host_of, "ssh and a host, such as ssh login.cluster: its port, user and key belong into ~/.ssh/config"),
 	runner = row(directory, "the absolute path of runner on the nodes"),
 	submit = row(PROGRAM, A_PROGRAM), states = row(PROGRAM, A_PROGRAM), cancel = row(PROGRAM, A_PROGRAM),
 }
@@ -206,6 +218,9 @@ local function fault_of(e)
 	elseif e.kind ~= "local" and not e.directory then
 		return "directory is missing: a folder that every node sees under the same path", "Write directory: ~/runner, if HOME is shared"
 	end
+	if e.via and e.kind == "local" then
+		return "via: kind local runs its tasks on this machine", "Write kind: slurm or command; or remove via"
+	end
 	for _, key in ipairs(OF_COMMAND) do
 		if (e.kind == "command") ~= (e[key] ~= nil) then
 			return e.kind == "command" and key .. " is missing" or ("%s belongs to kind: command"):format(key),
@@ -231,6 +246,12 @@ function M.settle(name, site, own)
 	local fault, suggestion = fault_of(e)
 	if fault then
 		return nil, ("the executor '%s': %s"):format(name, fault), suggestion
+	end
+	if not e.via then
+		e.directory, e.runner = at_home(e.directory), at_home(e.runner)
+		if (e.directory or ""):find "^~" or (e.runner or ""):find "^~" then
+			return nil, ("the executor '%s': HOME is not set, and its paths begin with ~/"):format(name), "Write absolute paths, or set HOME"
+		end
 	end
 	e.poll_ms = e.poll_ms or POLL_MS[e.kind]
 	e.submit_rate = e.submit_rate or e.kind == "local" and 1000 or 1
@@ -284,6 +305,7 @@ function M.schema()
 			{ type = "string", pattern = "^(0*[1-9][0-9]*\\.?[0-9]*|0+\\.[0-9]*[1-9][0-9]*)/[smh]$" }),
 		directory = PLACE, options = { type = "array", items = option_schema() }, prologue = json_shapes.text(),
 		environment = { type = "object", patternProperties = { ["^[A-Za-z_][A-Za-z0-9_]*$"] = SCALAR_SCHEMA }, additionalProperties = false },
+		via = { type = "string", pattern = "^ssh +[A-Za-z0-9_][A-Za-z0-9_.@:%-]*$", maxLength = 300 },
 		runner = PLACE, submit = PROGRAM_SCHEMA, states = PROGRAM_SCHEMA, cancel = PROGRAM_SCHEMA,
 	}
 end

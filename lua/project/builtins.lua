@@ -25,6 +25,7 @@ M.rows = {
 		danger_level = "safe" },
 	["executor.check"] = { description = "Check an executor: its queue, and two tasks on it", danger_level = "mutating" },
 	["executor.list"] = { description = "List the places where steps of workflows may run", danger_level = "safe" },
+	["executor.reach"] = { description = "The other side of `via: ssh`: an executor calls it", danger_level = "mutating", hidden = true },
 	["executor.probe"] = { description = "A task of `executor check`: it calls this itself", danger_level = "mutating", hidden = true },
 	flame = { description = "Run a command, and show where its time goes: a flame graph and a table", danger_level = "mutating" },
 	["generate-skills"] = { description = "Write a skill for coding agents about the commands", danger_level = "mutating" },

@@ -294,6 +294,7 @@
 ---@field options? string[] further words for the program that submits
 ---@field prologue? string shell text that runs on the node in front of runner
 ---@field environment? table<string, string> environment variables of the task
+---@field via? string "ssh HOST": a machine of the cluster that this one reaches by ssh; directory and programs are there
 ---@field runner? string path of runner on the nodes; default: our own
 ---@field submit? string[] kind "command": the program that submits, and its first arguments; so are the next two
 ---@field states? string[] the one that tells what became of submissions

@@ -13,6 +13,20 @@ local function text_of(rows)
 	return table.concat(lines, "\n") .. "\n"
 end
 
+local function check_here(executor, wait_ms, ctx)
+	local place = require("runner.workflow.executors.registry").open(executor)
+	local about = probe.prepare(executor)
+	about.wait_ms = wait_ms
+	ctx:defer(function()
+		probe.clean_up(place, about)
+	end)
+	return probe.run(place, executor, about)
+end
+
+local function check_there(executor, wait_ms)
+	return require("runner.workflow.executors.via").check(executor, wait_ms)
+end
+
 return {
 	timeout = "10m",
 	args = {
@@ -30,13 +44,7 @@ return {
 	validate = known_executors.validate,
 	run = function(args, ctx)
 		local executor = known_executors.named(args)
-		local place = require("runner.workflow.executors.registry").open(executor)
-		local about = probe.prepare(executor)
-		about.wait_ms = require("runner.core.rules").milliseconds(args.wait)
-		ctx:defer(function()
-			probe.clean_up(place, about)
-		end)
-		local rows = probe.run(place, executor, about)
+		local rows = (executor.via and check_there or check_here)(executor, require("runner.core.rules").milliseconds(args.wait), ctx)
 		local failed = doctor.failed(rows)
 		display.set { text = text_of(rows) }
 		if failed > 0 then

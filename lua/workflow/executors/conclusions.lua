@@ -17,7 +17,7 @@ local BACKOFF_MS, BACKOFF_MAX_MS = 1000, 60000
 ---@class runner.workflow.Seen what is known of a placed chunk at one poll
 ---@field result? {generation: integer, state: string} K.result, if it can be read
 ---@field generation integer the chunk's own
----@field fence "free"|"held"
+---@field fence "free"|"held"|"unknown" unknown: its folder couldn't be looked at
 ---@field known? boolean of its placement; nil: the queue couldn't be asked, or a submission is in doubt
 ---@field task? {state: "pending"|"running"|"ended"|"unknown", ended?: string, reason?: string, why?: string}
 ---@field misses integer polls in a row, before this one, that showed no sign of life
@@ -63,7 +63,7 @@ function M.verdict(seen)
 		return "import"
 	elseif seen.fence == "held" then
 		return "running"
-	elseif seen.known == nil then
+	elseif seen.known == nil or seen.fence == "unknown" then
 		return "wait"
 	elseif task and task.state ~= "ended" then
 		return task.state == "running" and "running" or "wait"

@@ -149,10 +149,15 @@ end
 
 -- The file before the row: a task of the old generation is refused from here on. One that took the fence
 -- after our look at it, and before that, ends when it looks again: until then it is not gone.
-local function give_back(c, chunk)
-	c.world.unit:set_generation(chunk.chunk, chunk.generation + 1)
-	if c.world.unit:fence(chunk.chunk) == "free" then
-		poll.leave(c, chunk, { state = "planned", generation = chunk.generation + 1, due_ms = false, due_at = false, why = "cancelled" })
+local function give_back(c, chunks)
+	for _, chunk in ipairs(chunks) do
+		c.world.unit:set_generation(chunk.chunk, chunk.generation + 1)
+	end
+	poll.refresh(c, { { chunks = chunks } })
+	for _, chunk in ipairs(chunks) do
+		if c.world.unit:fence(chunk.chunk) == "free" then
+			poll.leave(c, chunk, { state = "planned", generation = chunk.generation + 1, due_ms = false, due_at = false, why = "cancelled" })
+		end
 	end
 end
 
@@ -162,7 +167,7 @@ local function is_gone(row, answers, task)
 end
 
 -- One in doubt may still arrive, until the queue has said several times that it knows none; then it is to be cancelled once more.
-local function look_at(c, row, answers)
+local function look_at(c, row, answers, gone)
 	local arrived = row.phase == "look" and poll.look_up(c, row, answers)
 	for task = 1, row.tasks do
 		local chunk = row.chunks[task]
@@ -171,7 +176,7 @@ local function look_at(c, row, answers)
 			if result then
 				poll.import(c, chunk, result)
 			elseif fence == "free" and is_gone(row, answers, task) then
-				give_back(c, chunk)
+				gone[#gone + 1] = chunk
 			end
 		end
 	end
@@ -202,10 +207,12 @@ local function end_all(c, limit_ms)
 	while rows[1] do
 		cancelled = looks % AGAIN > 0 and cancelled or not tokens[1] or world.place:cancel(tokens)
 		looks = looks + 1
-		local answers = tokens[1] and world.place:states(tokens) or nil
+		local answers, gone = tokens[1] and world.place:states(tokens) or nil, {}
+		poll.refresh(c, rows)
 		for _, row in ipairs(rows) do
-			cancelled = not look_at(c, row, answers) and cancelled
+			cancelled = not look_at(c, row, answers, gone) and cancelled
 		end
+		give_back(c, gone)
 		rows, tokens = poll.live(c)
 		if rows[1] and world.now() >= give_up then
 			break

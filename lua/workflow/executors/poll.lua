@@ -182,6 +182,20 @@ local function look_at(c, row, answers)
 	end
 end
 
+---Of a folder that is on the other side of ssh: look at it there.
+---@param c runner.workflow.Coordinator
+---@param rows table[] placements
+---@return runner.PlaceProblem? problem of its chunks nothing is known now
+function M.refresh(c, rows)
+	local chunks = {}
+	for _, row in ipairs(c.world.unit.refresh and rows or {}) do
+		for _, chunk in pairs(row.chunks) do
+			chunks[#chunks + 1] = chunk
+		end
+	end
+	return chunks[1] and c.world.unit:refresh(chunks) or nil
+end
+
 ---The placements, oldest first, and the tokens that may be known by now.
 ---@param c runner.workflow.Coordinator
 ---@return table[] rows, string[] tokens
@@ -237,8 +251,9 @@ function M.look(c)
 	if tokens[1] then
 		answers, problem = c.world.place:states(tokens)
 	end
-	c.unreachable, c.started = problem, {}
-	note_silence(c, is_silent(tokens, answers))
+	local unseen = M.refresh(c, rows)
+	c.unreachable, c.started = unseen or problem, {}
+	note_silence(c, unseen ~= nil or is_silent(tokens, answers))
 	for _, row in ipairs(rows) do
 		local asked = row.phase ~= "later"
 		look_at(c, row, asked and answers or nil)

@@ -221,7 +221,12 @@ function M.prepare(executor)
 	return { dir = dir, token = "rn-" .. name }
 end
 
-local function check(place, executor, about)
+---The same inside a scheduler task.
+---@param place runner.Place
+---@param executor runner.Executor
+---@param about { dir: string, token: string, wait_ms: integer }
+---@return { name: string, ok: boolean, detail: string, remedy?: string }[] rows
+function M.check(place, executor, about)
 	local rows = {}
 	for i, found in ipairs(place:check()) do
 		rows[i] = found
@@ -243,7 +248,7 @@ end
 ---@return { name: string, ok: boolean, detail: string, remedy?: string }[] rows
 function M.run(place, executor, about)
 	return scheduler.run(function()
-		return check(place, executor, about)
+		return M.check(place, executor, about)
 	end)
 end
 

@@ -13,7 +13,7 @@ local KINDS = { slurm = "runner.workflow.executors.slurm", command = "runner.wor
 ---@param lock? userdata that its tasks hold, if they are our own processes
 ---@return table place
 function M.open(executor, lock)
-	return require(KINDS[executor.kind]).open(executor, nil, lock)
+	return require(executor.via and "runner.workflow.executors.via" or KINDS[executor.kind]).open(executor, nil, lock)
 end
 
 ---@class runner.workflow.SharedPlace: the functions of a place, for one step
@@ -81,6 +81,7 @@ function M.of(run, executor)
 	if not common then
 		common = { place = M.open(executor, run.lock and run.lock:handle()), all = {} }
 		run.places[executor.name] = common
+		common.place.run = run.id
 		common.place.changed = function()
 			for _, one in ipairs(common.all) do
 				if one.changed then

@@ -34,6 +34,7 @@ local MOST = 64 << 20 -- bytes of a file that is read whole
 local Unit = {}
 Unit.__index = Unit
 Unit.__name = "runner.workflow.Unit"
+M.Unit = Unit
 
 -- --- what may be trusted -----------------------------------------------------------------------
 
@@ -124,6 +125,29 @@ local function check_same(key, dir, earlier)
 	end
 end
 
+---Make the folder of a unit.
+---@param dir string
+---@param known? boolean it has been there before: raises PRECONDITION where it isn't any more
+function M.make(dir, known)
+	if known and not checked(dir, "directory") then
+		raise(("The folder of its tasks, %s, isn't there any more, nor what they had left in it"):format(dir),
+			"Put it back, or mount what it is on; else run the workflow again", { path = dir })
+	end
+	folder(dir:match "^(.*)/")
+	folder(dir)
+end
+
+---Raises PRECONDITION where the folder of a unit, or one above it that is ours, is not ours alone.
+---@param dir string
+function M.check(dir)
+	for _, path in ipairs { dir:match "^(.*)/[^/]+/[^/]+$" or dir, dir:match "^(.*)/[^/]+$" or dir, dir } do
+		if not checked(path, "directory") then
+			raise(("The folder of the unit, %s, isn't there"):format(path), "Check that this machine mounts the shared directory",
+				{ path = path })
+		end
+	end
+end
+
 ---Make the folder of a unit, with unit.json and secrets.json. May be called again for the same
 ---one: both are written again, the rest stays. Raises PRECONDITION where the folder that it had
 ---is another one, or is gone.
@@ -137,13 +161,11 @@ end
 ---@param earlier? string the folder that it has had
 ---@return runner.workflow.Unit
 function M.create(run, step, key, place, executor, number, earlier)
-	local of_run = M.root(executor.directory) .. "/" .. paths.file_name(run.id, NAME_MAX)
-	local dir = ("%s/%d"):format(of_run, number)
+	local dir = ("%s/%s/%d"):format(M.root(executor.directory), paths.file_name(run.id, NAME_MAX), number)
 	if earlier then
 		check_same(key, dir, earlier)
 	end
-	folder(of_run)
-	folder(dir)
+	M.make(dir)
 	local about, private = payload.pack(run, step, key, place, dir)
 	about.number, about.wait_here_ms = number, executor.wait_here_ms
 	write(dir .. "/secrets.json", codec.encode("data", private))
@@ -155,12 +177,7 @@ end
 ---@param dir string absolute
 ---@return runner.workflow.Unit
 function M.open(dir)
-	for _, path in ipairs { dir:match "^(.*)/[^/]+/[^/]+$" or dir, dir:match "^(.*)/[^/]+$" or dir, dir } do
-		if not checked(path, "directory") then
-			raise(("The folder of the unit, %s, isn't there"):format(path), "Check that this machine mounts the shared directory",
-				{ path = path })
-		end
-	end
+	M.check(dir)
 	local path = dir .. "/unit.json"
 	local about = decoded(path, read(path) or raise(path .. " isn't there", payload.DAMAGED, { path = path }))
 	if about.format ~= payload.FORMAT then
@@ -387,6 +404,11 @@ function Unit:finish()
 			fs.unlink(self.dir .. "/" .. name)
 		end
 	end
+end
+
+---Nothing of the step runs any more; a resumed run writes them again.
+function Unit:forget()
+	fs.unlink(self.dir .. "/secrets.json")
 end
 
 ---Remove the folder, and that of the run where this was the last unit in it.

@@ -185,7 +185,7 @@ local function submit(c, row)
 	local world = c.world
 	write_tasks(c, row)
 	row.nones, row.phase = 0, "look" -- whatever happens here
-	local answer, problem = world.place:submit { token = row.token, tasks = row.tasks, dir = world.unit.dir,
+	local answer, problem = world.place:submit { token = row.token, tasks = row.tasks, dir = world.unit.dir, unit = world.unit,
 		argv = world.argv(row.token), executor = world.executor, memory = (world.executor.memory or {})[row.memory] }
 	next_turn(c)
 	row.phase = conclusions.submitted(answer or problem)

@@ -72,6 +72,8 @@ M.executor = {
 	{ "options", "list", "none", "further words for the program that submits: `[--constraint=ssd]`" },
 	{ "prologue", "shell text", "none", "runs on the node in front of runner: `module load apps`" },
 	{ "environment", "map", "none", "environment variables of the task" },
+	{ "via", "`ssh HOST`", "none", "of `slurm` and `command`: [a machine of the cluster](#from-a-machine-outside-the-cluster) that"
+		.. " ssh reaches; `directory` and the programs are there" },
 	{ "runner", "path", "our own", "where runner is on the nodes" },
 	{ "submit", "list", "", "kind `command`: the program that submits, and its first arguments" },
 	{ "states", "list", "", "the one that tells what became of submissions" },

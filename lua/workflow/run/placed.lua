@@ -29,7 +29,7 @@ local END_MS = 8000 -- until what was cancelled has to be gone: within the grace
 -- --- its executor --------------------------------------------------------------------------------
 
 -- What it takes to end its placements, also where the workflow file has changed since.
-local KEPT = { "name", "kind", "poll_ms", "submit_rate", "directory", "submit", "states", "cancel" }
+local KEPT = { "name", "kind", "poll_ms", "submit_rate", "directory", "via", "runner", "submit", "states", "cancel" }
 
 local function settings_of(executor)
 	local kept = {}
@@ -44,17 +44,14 @@ local function raise_no_directory()
 		{ suggestion = "Set XDG_STATE_HOME to a writable directory" })
 end
 
--- Of kind local, the folder is among our own files.
-local function with_directory(executor)
-	if executor.directory then
-		return executor
-	end
+-- The directory among our own files: of kind local, and for copies of what ssh reaches.
+local function own_directory()
 	local directory = (paths.state() or raise_no_directory()) .. "/placed"
 	local ok, message = fs.mkdirs(directory, 448)
 	if not ok then
 		errors.raise("PRECONDITION", message, { fix_required = "Make the state directory writable" })
 	end
-	return setmetatable({ directory = directory }, { __index = executor })
+	return directory
 end
 
 local function executor_of(run, step)
@@ -62,7 +59,7 @@ local function executor_of(run, step)
 	if not executor or executor.faulty then
 		errors.raise("PRECONDITION", ("Step %s: there is no executor '%s'"):format(step.key, step.on))
 	end
-	return with_directory(executor)
+	return executor.directory and executor or setmetatable({ directory = own_directory() }, { __index = executor })
 end
 
 -- --- its rows --------------------------------------------------------------------------------------
@@ -83,6 +80,22 @@ local function raise_elsewhere(run, key, row, step)
 		{ suggestion = ("End it first: runner workflow cancel %s; then: runner workflow resume %s --force"):format(run.id, run.id) })
 end
 
+local function raise_moved(key, was)
+	errors.raise("PRECONDITION", ("Step %s: its tasks began in %s on %s; they can't go on elsewhere"):format(key, was.directory,
+		was.via or "this machine"),
+		{ fix_required = "Give the executor the via and the directory that it had; else run the workflow again" })
+end
+
+local function folder_of(run, step, key, place, executor, row)
+	local was = row.settings and assert(json.decode(row.settings))
+	if was and was.via ~= executor.via or was and was.via and was.directory ~= executor.directory then
+		raise_moved(key, was)
+	elseif executor.via then
+		return require("runner.workflow.executors.mirror").create(run, step, key, place, executor, row.number, own_directory(), row.directory)
+	end
+	return step_folder.create(run, step, key, place, executor, row.number, row.directory)
+end
+
 -- The unit's row is there before its folder, and its folder before any placement.
 local function unit_of(run, step, key, place, executor, items)
 	local row = run.db:unit(run.id, key)
@@ -96,7 +109,7 @@ local function unit_of(run, step, key, place, executor, items)
 		placements.plan_failed(db, run.id, key)
 	end)
 	row = row or run.db:unit(run.id, key)
-	local unit = step_folder.create(run, step, key, place, executor, row.number, row.directory)
+	local unit = folder_of(run, step, key, place, executor, row)
 	run.db:together(placements.set_unit, run.id, key, { executor = step.on, kind = executor.kind, directory = unit.dir,
 		settings = settings_of(executor) })
 	return unit, row
@@ -201,11 +214,6 @@ local function own(run, key, unit)
 			owner_pid = about and about.pid, lock_file = path } })
 end
 
--- Nothing of it runs any more; a resumed run writes them again.
-local function forget_secrets(dir)
-	fs.unlink(dir .. "/secrets.json")
-end
-
 -- The first problem of the unit; a doubt ends the run.
 local function run_unit(run, key, world)
 	run.placed = run.placed or {}
@@ -226,7 +234,7 @@ local function run_unit(run, key, world)
 		events.warn(run, ("Step %s: %d of its tasks may still run on %s"):format(key, #left, world.executor.name), key)
 	end
 	if problem and not left[1] then
-		forget_secrets(world.unit.dir)
+		world.unit:forget()
 	end
 	if problem and problem.code == doubt.CODE then
 		run.doubt = run.doubt or problem
@@ -335,14 +343,22 @@ function M.whole(run, step, key, place)
 	return not problem and given or nil, problem, left
 end
 
+local function unit_of_row(run, row)
+	local executor = assert(json.decode(row.settings))
+	return executor.via and require("runner.workflow.executors.mirror").at(row.directory, executor, run.id, row.number)
+		or step_folder.at(row.directory), executor
+end
+
 ---All of a step's results are in the database: what its tasks needed goes.
 ---@param run table
 ---@param key string
 function M.over(run, key)
 	scheduler.settled()
 	local row = run.db:unit(run.id, key)
-	if row and row.directory then
-		step_folder.at(row.directory):finish()
+	local unit = row and row.directory and unit_of_row(run, row)
+	local problem = unit and unit:finish()
+	if problem then
+		events.warn(run, ("Step %s: its folder stays on %s: %s"):format(key, unit.executor.via, problem.message), key)
 	end
 end
 
@@ -350,8 +366,10 @@ end
 
 -- From its rows alone: no step of the file is needed, and its executor is the one that it was placed on.
 local function world_of_row(run, row)
-	local executor, unit = assert(json.decode(row.settings)), step_folder.at(row.directory)
-	return { executor = executor, unit = unit, place = registry.open(executor), deliver = function() end, now = host.now, wall = host.wall_ms,
+	local unit, executor = unit_of_row(run, row)
+	local place = registry.open(executor)
+	place.run = run.id
+	return { executor = executor, unit = unit, place = place, deliver = function() end, now = host.now, wall = host.wall_ms,
 		sleep = scheduler.sleep, per_chunk = row.per_chunk, ledger = placements.ledger(run.db, run.id, row.key),
 		token = token_of(run.id, row.number), import = function(chunk, also)
 			unit.about = unit.about or step_folder.open(row.directory).about
@@ -361,7 +379,12 @@ end
 
 local function end_unit(run, row)
 	return scheduler.run(function()
-		return coordinator.cancel(world_of_row(run, row), END_MS)
+		local world = world_of_row(run, row)
+		local left = coordinator.cancel(world, END_MS)
+		if not left[1] then
+			world.unit:forget()
+		end
+		return left
 	end)
 end
 
@@ -375,8 +398,6 @@ function M.end_all(run, key)
 		if not key or key == row.key then
 			if #end_unit(run, row) > 0 then
 				left[#left + 1] = row.key
-			elseif row.directory then
-				forget_secrets(row.directory)
 			end
 		end
 	end

@@ -1,0 +1,231 @@
+#!/usr/bin/env bats
+# Executors that ssh reaches (`via: ssh HOST`): a real sshd on loopback, behind it a queue of three programs
+# (tests/cli/lib/batch_queue.py). What is there is on no disk of this side: the directory is the server's.
+
+load lib/workflow
+load lib/ssh
+
+# there KEYS <<COMMANDS: flow.yaml, with the executor q, whose queue and directory are on the server
+there() {
+	# shellcheck disable=SC2034 # for lib/ssh.bash
+	SERVER_ENV=(TOKEN="$TOKEN" LC_ALL=C.UTF-8)
+	sshd_up ${LINKED:+link}
+	mkdir -p queue ssh/home/work
+	env -i "${CLEAN_ENV[@]}" python3 "$ROOT/tests/cli/lib/batch_queue.py" serve "$PWD/queue" >/dev/null 2>&1 </dev/null 3>&- &
+	{
+		printf 'name: flow\nexecutors:\n  q: { kind: command, via: ssh %s, directory: ~/work, poll: 100ms, submit_rate: 100, %s' \
+			"${NODE:-node}" "${1:-}"
+		for verb in submit states cancel; do
+			printf ' %s: [python3, %s, %s, %s/queue],' "$verb" "$ROOT/tests/cli/lib/batch_queue.py" "$verb" "$PWD"
+		done
+		printf ' }\n'
+		cat
+	} >flow.yaml
+}
+
+clean_up() {
+	sshd_down
+	kill_all
+}
+
+# once N: each of the items 1 to N was done once
+once() {
+	[ "$(sort -n did | uniq -c | awk '$1 != 1')" = '' ]
+	[ "$(sort -n did | uniq | wc -l)" -eq "$1" ]
+}
+
+# left_there: tasks that live, folders of runs, and the copies of them
+nothing_left() {
+	until_true eval '[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]'
+	[ "$(find ssh/home/work -mindepth 2 | wc -l)" -eq 0 ]
+}
+
+@test "a loop runs where ssh leads: items, environment, long outputs and logs travel, and nothing stays there" {
+	seq 23 >items.txt
+	there <<-YAML
+		env: { GREETING: hello }
+		commands:
+		  - id: each
+		    foreach: { file: items.txt }
+		    on: q
+		    chunk: 5
+		    do:
+		      - { shell: 'echo "\$item" >>$PWD/did; pwd; echo "\$GREETING \$((item * 2))"', env: { item: "\${item}" } }
+		  - id: long
+		    on: q
+		    shell: head -c 5000000 /dev/zero | tr '\\0' x
+		    capture_limit: none
+		  - shell: cut -c 5000000- '\${steps.long.output_path}'
+	YAML
+	call workflow run flow.yaml
+	envelope 0
+	expect "[i.output.split() for i in e.data.steps[0].data] == [['$PWD/ssh/home/work', 'hello', str(2 * n)] for n in range(1, 24)]"
+	expect 'e.data.steps[-1].output == "x"'
+	once 23
+	nothing_left
+}
+
+# items N [SECONDS]: a loop over 1 to N on q, each of which says in `did` that it was done
+items() {
+	seq "$1" >items.txt
+	cat <<-YAML
+		commands:
+		  - id: each
+		    foreach: { file: items.txt }
+		    on: q
+		    chunk: ${CHUNK:-2}
+		    do:
+		      - { shell: 'echo "\$item" >>$PWD/did; sleep ${2:-0}', env: { item: "\${item}" }, idempotent: false }
+	YAML
+}
+
+@test "a line that is cut at random moments costs time, and no item is lost or done twice" {
+	LINKED=yes there 'at_once: 3,' < <(items 14 0.1)
+	echo "${CUTS:-8}" >link/cuts
+	call workflow run flow.yaml
+	envelope 0
+	once 14
+	[ "$(cat link/done)" -ge 3 ]
+	echo 0 >link/cuts
+	nothing_left
+	[ "$(ls queue)" = "$(sql 'select token from placements order by number')" ]
+}
+
+@test "a submission whose answer is lost is found, and not made again" {
+	LINKED=yes there < <(items 4)
+	cat >submit.sh <<-SH
+		answer=\$(python3 $ROOT/tests/cli/lib/batch_queue.py submit $PWD/queue)
+		echo x >>$PWD/submitted
+		[ -e $PWD/lost ] || { touch $PWD/lost $PWD/link/dead; sleep 1; rm $PWD/link/dead; }
+		echo "\$answer"
+	SH
+	sed -i "s|submit: \[[^]]*\]|submit: [sh, $PWD/submit.sh]|" flow.yaml
+	call workflow run flow.yaml
+	envelope 0
+	once 4
+	[ -e lost ]
+	[ "$(wc -l <submitted)" -eq "$(sql 'select count(*) from placements')" ]
+	[ "$(wc -l <submitted)" -eq 1 ]
+}
+
+@test "a coordinator that is killed goes on where it was, over the same line" {
+	LINKED=yes there < <(items 6 1)
+	begin workflow run flow.yaml
+	until_true [ -s did ]
+	kill -KILL "$pid"
+	finish
+	call workflow resume @last
+	envelope 0
+	once 6
+	nothing_left
+}
+
+@test "cancel ends what runs there; while the line is down it says so, in time, and works when it is back" {
+	LINKED=yes there < <(items 3 600.25)
+	begin workflow run flow.yaml
+	until_true [ -s did ]
+	touch link/dead
+	kill -KILL "$pid"
+	finish
+	call workflow cancel @last
+	envelope 12
+	[ "$elapsed_ms" -lt 60000 ]
+	expect 'e.error.code == "UNAVAILABLE" and e.error.suggestion.startswith("Try again: runner workflow cancel")'
+	rm link/dead
+	call workflow cancel @last
+	envelope 0
+	[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]
+	[ "$(find ssh/home/work -name secrets.json | wc -l)" -eq 0 ]
+}
+
+@test "Ctrl+C ends what runs there" {
+	there < <(items 3 600.25)
+	begin workflow run flow.yaml
+	until_true [ -s did ]
+	kill -INT "$pid"
+	finish
+	[ "$status" -ne 0 ]
+	[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]
+}
+
+@test "a host that refuses, is silent, or doesn't know us ends the step in time, and says what to try" {
+	LINKED=yes NODE=gone there < <(items 1)
+	call workflow run flow.yaml
+	envelope 12
+	[ "$elapsed_ms" -lt 60000 ]
+	expect 'e.error.code == "UNAVAILABLE" and e.error.side_effects == "none" and "refused" in e.error.message'
+	expect '"ssh -o BatchMode=yes gone true" in e.error.suggestion'
+	touch link/dead
+	sed -i 's/ssh gone/ssh node/' flow.yaml
+	call executor check q --file flow.yaml
+	[ "$status" -ne 0 ]
+	[ "$elapsed_ms" -lt 60000 ]
+	expect '(e.data.checks[0].name, e.data.checks[0].ok) == ("link", False)'
+	rm link/dead
+	: >ssh/known
+	call workflow run flow.yaml
+	envelope 4
+	expect 'e.error.code == "PRECONDITION" and "Host key verification failed" in e.error.message'
+	[ ! -e did ]
+}
+
+@test "check looks through ssh: the line, the queue, the directory and its locks; no runner there is said" {
+	there < <(items 1)
+	call executor check q --file flow.yaml
+	envelope 0
+	expect '[r.name for r in e.data.checks][:2] == ["link", "states"] and all(r.ok for r in e.data.checks)'
+	[ -z "$(find ssh/home/work -name 'check-*')" ]
+	sed -i 's/via: ssh node/&, runner: ~\/none\/runner/' flow.yaml
+	call executor check q --file flow.yaml
+	[ "$status" -ne 0 ]
+	expect '"no runner" in e.data.checks[0].detail and "set runner of the executor" in e.data.checks[0].remedy'
+	printf '#!/bin/sh\ncat >/dev/null\necho "{\\"ok\\":true,\\"data\\":{}}"\n' >ssh/there/old
+	chmod +x ssh/there/old
+	sed -i "s|~/none/runner|$PWD/ssh/there/old|" flow.yaml
+	call workflow run flow.yaml
+	envelope 12
+	expect '"no answer of runner" in e.error.message'
+}
+
+@test "of the user's ssh configuration only the way to the host counts" {
+	there < <(items 2)
+	sed -i "s|^Host node|&\n	ControlMaster auto\n	ControlPath $PWD/ssh/master\n	ControlPersist 60\n	RemoteCommand echo no\n	RequestTTY yes\n	PermitLocalCommand yes\n	LocalCommand touch $PWD/local\n	ForwardAgent yes|" ssh/config
+	call workflow run flow.yaml
+	envelope 0
+	once 2
+	[ ! -e local ]
+	[ ! -e ssh/master ]
+}
+
+@test "what via takes: ssh and a host, of kind slurm and command" {
+	for via in 'ssh -oProxyCommand=touch' 'scp a' 'ssh' 'ssh a b' '"ssh a;b"'; do
+		printf 'executors:\n  q: { kind: slurm, directory: ~/x, via: %s }\ncommands:\n  - { on: q, shell: "true" }\n' "$via" >flow.yaml
+		call workflow check flow.yaml
+		envelope 2
+	done
+	printf 'executors:\n  q: { kind: local, via: ssh a }\ncommands:\n  - { on: q, shell: "true" }\n' >flow.yaml
+	call workflow check flow.yaml
+	envelope 2
+	expect '"via" in e.error.errors[0].message'
+	echo 'return { executors = { q = { kind = "slurm", via = "ssh me@login.cluster", directory = "~/x" } } }' >runner.lua
+	printf 'commands:\n  - { on: q, shell: "true", timeout: 1s }\n' >flow.yaml
+	call workflow check flow.yaml
+	envelope 0
+}
+
+@test "a resumed run finds its folder there, or says that it is gone; on another host it doesn't go on" {
+	there < <(items 2)
+	sed -i "s|sleep 0|[ -e go ] \|\| exit 3|" flow.yaml
+	call workflow run flow.yaml
+	[ "$status" -ne 0 ]
+	sed 's/via: ssh node/via: ssh gone/' flow.yaml >moved.yaml
+	cp flow.yaml kept.yaml && cp moved.yaml flow.yaml
+	call workflow resume @last --force
+	envelope 4
+	expect '"can.t go on elsewhere" in e.error.message.replace("\x27", ".")'
+	cp kept.yaml flow.yaml
+	rm -r ssh/home/work/runner-*
+	call workflow resume @last --force
+	envelope 4
+	expect '"isn.t there any more" in e.error.message.replace("\x27", ".")'
+}
