@@ -2,6 +2,7 @@
 -- switches it on: a row before each attempt's `run`, written here, and one at the end of the call,
 -- which the supervisor writes whatever ended it (src/supervisor/audit.c).
 
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
@@ -48,7 +49,7 @@ local function arguments_of(a)
 	local arguments = require("runner.core.confirmation").call().arguments
 	arguments = a.mask and a.mask(arguments) or arguments
 	local text = json.encode(arguments, { envelope = true }) or "{}"
-	return require("runner.core.attempt").veil(arguments, text) or arguments, text
+	return attempt.veil(arguments, text) or arguments, text
 end
 
 local function policies(a)
@@ -83,7 +84,8 @@ end
 local function row_of(event, request_id, fields)
 	local uid, user = require("runner.ledger").user()
 	local row = { event = event, time = host.rfc3339(host.wall_ms()), request_id = request_id, uid = uid, user = user,
-		project = scope.project(), cwd = host.getcwd(), client = client_of(os.getenv "RUNNER_CLIENT"), from = from }
+		project = scope.project(), cwd = host.getcwd(), subject = (attempt.policy or {}).subject,
+		client = client_of(os.getenv "RUNNER_CLIENT"), from = from }
 	return tables.add(row, fields)
 end
 
@@ -126,7 +128,7 @@ local function problem_of(a, why)
 	if a.project.audit.required then
 		return e
 	end
-	require("runner.core.attempt").warn(e.code, e.message, e.context)
+	attempt.warn(e.code, e.message, e.context)
 end
 
 local noted, begun = false, false
@@ -164,7 +166,7 @@ end
 function M.record(project, request_id, fields)
 	if project and project.audit then
 		local row = row_of("decision", request_id, fields)
-		row.from = request_id == require("runner.core.attempt").launch.request_id and from or near_end(M.path(project) or "")
+		row.from = request_id == attempt.launch.request_id and from or near_end(M.path(project) or "")
 		local ok, why = append(project, row)
 		return not ok and why or nil
 	end
@@ -188,7 +190,7 @@ function M.note(a)
 		return decide(a, decision, by)
 	end)
 	if a.command then
-		require("runner.core.attempt").around("run", function(run, ...)
+		attempt.around("run", function(run, ...)
 			M.begin(a)
 			return run(...)
 		end)

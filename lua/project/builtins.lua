@@ -48,6 +48,7 @@ M.rows = {
 	["mcp.validate"] = { description = "Compare a list of MCP tools with the commands", danger_level = "safe" },
 	new = { description = "Write a command file to start from", danger_level = "mutating" },
 	["policy.check"] = { description = "Say which commands each name in the allow and deny of a policy means", danger_level = "safe" },
+	["policy.init"] = { description = "Write a policy that allows what was called", danger_level = "mutating" },
 	reject = { description = "Refuse what waits for a person", danger_level = "mutating" },
 	several = { description = "Run several commands in one call", danger_level = "safe", hidden = true },
 	status = { description = "Show what runner and the commands keep on this machine", danger_level = "safe" },

@@ -412,3 +412,36 @@ invalid() {
 	expect '"3 more" in e.error.message'
 	runs 0
 }
+
+@test "policy init writes a policy that lets through what was called, and no more" {
+	echo 'return { audit = true }' >runner.lua
+	failing change mutating <<<'return { effect = "updated" }'
+	body secret 'args = { { "token", "string", secret = true, env = "TOKEN_X", description = "x" }, { "text", "string", description = "x" } },' <<<'return {}'
+	answers 5 policy init
+	local i
+	for i in 1 2 3; do answers 0 deploy --replicas "$i" --wait 1m; done
+	answers 0 deploy --env dev
+	answers 0 change
+	answers 0 change --dry-run
+	for i in $(seq 12); do answers 0 TOKEN_X=hidden secret --text "t$i"; done
+	answers 0 policy init learned.json --subject agent-7
+	expect 'e.data["effect"] == "created" and [w["code"] for w in e.warnings] == ["POLICY_UNBOUND"]'
+	[[ $(field 'e.warnings[0]["message"]') == *"token of 'secret', text of 'secret'"* ]]
+	answers 6 policy init learned.json
+	answers 0 policy init other.json --dry-run
+	[ ! -e other.json ]
+	[ "$(grep -c hidden learned.json)" -eq 0 ]
+	answers 0 policy check learned.json
+	expect 'sorted(r["rule"] for r in e.data["rules"]) == ["change", "deploy", "secret"]'
+	expect '[r["says"] for r in e.data["rules"] if r["rule"] == "change"] == [{ "max_calls": "1/h" }]'
+	denied allow.deploy.args.env --policy learned.json deploy --env prod
+	denied allow.deploy.args.replicas --policy learned.json deploy --replicas 4
+	denied allow.deploy.args.wait --policy learned.json deploy --wait 2m
+	denied allow --policy learned.json lint
+	for i in 1 2 3 1; do answers 0 --policy learned.json deploy --replicas "$i"; done
+	answers 7 --policy learned.json deploy --replicas 1
+	answers 0 audit list --command deploy --limit 5
+	expect '[c.get("subject") for c in e.data] == ["agent-7"] * 5'
+	answers 5 policy init x.json --client nobody
+	answers 0 policy init x.json --since 1h
+}
