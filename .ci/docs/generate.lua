@@ -392,6 +392,7 @@ local KEYS = {
 	workflow = function(keys) return keys.workflow end,
 	executor = function(keys) return keys.executor end,
 	concurrency = function(keys) return keys.concurrency end,
+	resources = function(keys) return keys.resources end,
 	claude = function(keys) return without_flags(keys.claude) end,
 	any = function(keys) return keys.any end,
 	process = function(keys) return keys.process end,

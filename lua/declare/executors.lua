@@ -19,6 +19,7 @@ local M = {}
 ---@field gpus? string of a task: "2", "a100:2"
 ---@field memory? string[] "4G": of a task; the next one after it ran out of memory
 ---@field time_ms? integer of a task
+---@field times? integer[] as time_ms, of a step: the next one after it was not enough
 ---@field at_once? integer tasks of one submission that run at the same time, at most
 ---@field poll_ms integer between two looks at the queue
 ---@field submit_rate number submissions per second

@@ -119,10 +119,13 @@ end
 ---@param verdict "lost"|"memory"|"again"|"cancelled"
 ---@param chunk {memory: integer, failures: integer}
 ---@param sizes integer how many sizes of memory its executor has
+---@param times? integer of a task that a time limit ended: how many there are
 ---@return runner.workflow.Next
-function M.after(verdict, chunk, sizes)
+function M.after(verdict, chunk, sizes, times)
 	if verdict == "memory" then
 		return after_memory(chunk, sizes)
+	elseif times and chunk.memory < times then
+		return { state = "planned", memory = chunk.memory + 1, failures = chunk.failures }
 	end
 	local failures = chunk.failures + 1
 	if verdict == "cancelled" or failures > M.FAILURES then

@@ -79,7 +79,7 @@ end
 local function flatten(step)
 	step.when = step.when and step.when.text
 	step.capture_limit = step.capture_limit == math.huge and EVERYTHING or step.capture_limit
-	step.on, step.chunk = nil, nil -- placed once
+	step.on, step.chunk, step.resources = nil, nil, nil -- placed once
 	with_exits(step, list_of)
 	each_below(step, flatten)
 	return step

@@ -87,7 +87,9 @@ local function conclude(c, chunk, verdict, seen)
 	if verdict == "cancelled" and c.placements[chunk.token].why == "cancelled" then
 		return M.leave(c, chunk, { state = "planned", due_ms = false, due_at = false, why = "cancelled" }) -- an earlier process wanted it
 	end
-	local after = conclusions.after(verdict, chunk, #(c.world.executor.memory or {}))
+	local executor = c.world.executor
+	local after = conclusions.after(verdict, chunk, #(executor.memory or {}),
+		seen.task and seen.task.ended == "timeout" and #(executor.times or {}) or nil)
 	local why, wait, wall = conclusions.words(verdict, seen), after.wait_ms, c.world.wall()
 	M.leave(c, chunk, { state = after.state, memory = after.memory, failures = after.failures, ended_ms = wall,
 		due_ms = wait and wall + wait or false, due_at = wait and c.world.now() + wait or false, why = why })

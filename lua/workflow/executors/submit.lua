@@ -3,6 +3,7 @@
 
 local errors = require "runner.core.errors"
 local conclusions = require "runner.workflow.executors.conclusions"
+local sizes = require "runner.workflow.executors.sizes"
 
 local M = {}
 
@@ -185,8 +186,9 @@ local function submit(c, row)
 	local world = c.world
 	write_tasks(c, row)
 	row.nones, row.phase = 0, "look" -- whatever happens here
+	local executor, memory = sizes.sized(world.executor, row.memory)
 	local answer, problem = world.place:submit { token = row.token, tasks = row.tasks, dir = world.unit.dir, unit = world.unit,
-		argv = world.argv(row.token), executor = world.executor, memory = (world.executor.memory or {})[row.memory] }
+		argv = world.argv(row.token), executor = executor, memory = memory }
 	next_turn(c)
 	row.phase = conclusions.submitted(answer or problem)
 	c.taken = c.taken or row.phase ~= "refused" and row.phase ~= "later"

@@ -79,6 +79,44 @@ function M.read(check, node, site)
 	return out, faults
 end
 
+-- --- resources: --------------------------------------------------------------------------------
+
+local some_time = values.shaped(function(check, node, name)
+	local ms = values.duration(check, node, name)
+	if ms == 0 then
+		return values.refuse(check, node, name, "a duration such as 30m or 4h")
+	end
+	return ms
+end, "duration", true)
+
+---The keys of `resources` of a step.
+M.resource_keys = { cpus = M.keys.cpus, gpus = M.keys.gpus, memory = M.keys.memory, time = { values.list_of(some_time), "times" } }
+
+---A reader of `resources`.
+M.resources = values.shaped(function(check, node, name)
+	if node.kind ~= "map" or not node.entries[1] then
+		return values.refuse(check, node, name, "a map such as { cpus: 4, memory: [4G, 8G] }")
+	end
+	local asked = values.fields(check, node, M.resource_keys, name)
+	return asked
+end, "resources", M.resource_keys)
+
+-- What of a step only its executor can give it.
+local function judge_resources(check, step, entry, around)
+	local executor = step.on and check.executors[step.on]
+	if not entry then
+		return
+	elseif around.placed then
+		check:add(entry.node, "resources: this step is inside one that runs elsewhere, whose tasks run all of it",
+			"Put it on the step that has on")
+	elseif executor and executor.kind == "local" then
+		check:add(entry.node, ("resources: the executor '%s' runs processes of this machine, and holds nothing back for them"):format(step.on),
+			"Remove it, or name an executor of kind slurm or command")
+	elseif not step.on and not around.on then
+		check:hint_in(entry.node, 1, "RESOURCES_UNUSED", "resources: the step runs here, unless --on or on: names an executor")
+	end
+end
+
 -- --- on: ---------------------------------------------------------------------------------------
 
 ---What is wrong with the name of an executor.
@@ -128,7 +166,7 @@ local function judge_claude(check, step, around)
 	end
 end
 
----Where a step runs: sets its `on` and `chunk`. Only the outermost placed step has them: what
+---Where a step runs: sets its `on`, `chunk` and `resources`. Only the outermost placed step has them: what
 ---is inside it runs where it does.
 ---@param check runner.workflow.Check
 ---@param step runner.workflow.Step
@@ -150,6 +188,8 @@ function M.place(check, step, given, entries, around)
 		check:add(entries.on.node, "on: last steps, and those of a file that another one runs, stay on this machine", "Remove it")
 	end
 	judge_claude(check, step, around)
+	step.resources = step.on and given.resources
+	judge_resources(check, step, entries.resources, around)
 	if entries.chunk and not entries.on and not step.on and around.placed then
 		check:add(entries.chunk.node, "chunk: the items run here, one after the other: write on: with the name of an executor")
 	elseif entries.chunk and not entries.on and not around.on then -- on: none, as --on says it, is no mistake of the loop

@@ -80,12 +80,20 @@ M.executor = {
 	{ "cancel", "list", "", "the one that ends them" },
 }
 
+M.resources = {
+	{ "cpus", "number", "the executor's", "processors of a task" },
+	{ "gpus", "number, or text", "the executor's", "of a task: `2`, `a100:2`" },
+	{ "memory", "size, or list", "the executor's", "of a task: `4G`, `[4G, 8G]`" },
+	{ "time", "duration, or list", "the executor's", "the longest that a task may run, as the queue enforces it: `30m`, `[30m, 4h]`" },
+}
+
 M.any = {
 	{ "id", "text", "the step's number", "its name in `${steps.ID.output}`, `show`, `logs` and `--mark-done`" },
 	{ "name", "text", "its text", "what `show`, logs, reports and the live display call it; `Test ${item}` works too" },
 	{ "when", "condition", "always", "skip the step unless the [condition](conditions.md) is true" },
 	{ "on_failure", "`fail`, `continue`, steps", "`fail`", "what happens [when the step has failed](failures.md) for good" },
 	{ "on_success", "steps", "none", "steps that run when it has succeeded" },
+	{ "resources", "map", "the executor's", "what [a task of the step](../scale.md#resources-of-a-step) asks for" },
 	{ "check", "steps", "none", "what must [pass](repair.md) before the step counts as done; its failure is CHECK_FAILED" },
 	{ "repair", "steps, or map", "none", "what [runs](repair.md#repair) where the step or its check has failed, and before that"
 		.. " runs again" },

@@ -295,7 +295,7 @@ local node, boolean = values.node, values.boolean
 
 -- Keys of every step.
 M.any = { id = { id }, name = { values.template("value", values.text) }, when = { condition }, on_failure = { node }, on_success = { node },
-	on = { executors.on }, check = { node }, repair = { node }, worktree = { node } }
+	on = { executors.on }, resources = { executors.resources }, check = { node }, repair = { node }, worktree = { node } }
 
 -- Keys of steps that run a process.
 M.process = {
@@ -345,7 +345,7 @@ M.member, M.member_words = MEMBER, MEMBER_WORDS
 M.articles.approve = "an approve step"
 M.step.approve = joined(M.any, M.own.approve)
 local of_approve = M.step.approve
-of_approve.on, of_approve.check, of_approve.repair, of_approve.worktree = nil, nil, nil, nil -- it runs nothing
+of_approve.on, of_approve.resources, of_approve.check, of_approve.repair, of_approve.worktree = nil, nil, nil, nil, nil -- it runs nothing
 
 local OF_PRODIGY = { commit_required = "write check: [{ commit: true }]", validate = "write check, and threshold on its step" }
 
@@ -380,6 +380,9 @@ M.claude_options = claude_options
 
 ---The keys of an executor.
 M.executor = executors.keys
+
+-- resources: { cpus: … }
+M.resources = executors.resource_keys
 
 -- approve: { message: … }
 M.approve = { message = { values.template("value", values.text) }, show = { values.list_of(values.template("value", values.text)) },

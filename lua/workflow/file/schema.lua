@@ -132,6 +132,11 @@ local SHAPES = {
 		map.required = json.array { "ports" }
 		return any_of({ const = false }, map)
 	end,
+	resources = function(rows)
+		local map = object(rows, by_reader)
+		map.minProperties = 1
+		return map
+	end,
 	confine = function(rows)
 		local map = object(rows, by_reader)
 		map.anyOf = json.array {}

@@ -89,6 +89,7 @@ local LABEL = 60 -- characters
 ---@field approve? runner.workflow.Approve of an approve step
 ---@field on? string executor that it runs on, with all that is inside it
 ---@field chunk? integer of a foreach with `on`: items of a task
+---@field resources? { cpus: integer?, gpus: string?, memory: string[]?, times: integer[]? } with `on`: what a task asks for
 
 ---@class runner.workflow.Approve
 ---@field message string template

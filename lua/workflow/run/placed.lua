@@ -18,6 +18,7 @@ local paths = require "runner.core.paths"
 local placements = require "runner.workflow.store.placements"
 local scheduler = require "runner.task.scheduler"
 local registry = require "runner.workflow.executors.registry"
+local sizes = require "runner.workflow.executors.sizes"
 local step_folder = require "runner.workflow.executors.step_folder"
 
 local M = {}
@@ -59,6 +60,7 @@ local function executor_of(run, step)
 	if not executor or executor.faulty then
 		errors.raise("PRECONDITION", ("Step %s: there is no executor '%s'"):format(step.key, step.on))
 	end
+	executor = sizes.with(executor, step.resources)
 	return executor.directory and executor or setmetatable({ directory = own_directory() }, { __index = executor })
 end
 

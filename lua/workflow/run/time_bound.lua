@@ -3,6 +3,7 @@
 
 local host = require "runner.host"
 local inner_lists = require "runner.workflow.file.inner_lists"
+local sizes = require "runner.workflow.executors.sizes"
 local tables = require "runner.core.tables"
 
 local M = {}
@@ -199,7 +200,7 @@ end
 
 local function walk(workflow, steps, problems, hints)
 	for _, step in ipairs(steps) do
-		local executor = step.on and workflow.executors[step.on]
+		local executor = step.on and workflow.executors[step.on] and sizes.with(workflow.executors[step.on], step.resources)
 		if executor and executor.time_ms and executor.kind ~= "local" then
 			judge_one(step, executor, problems, hints)
 		end
