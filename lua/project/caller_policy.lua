@@ -44,6 +44,8 @@ end
 ---@field limit? fun(a: runner.Attempt, settled: table): runner.Error? what it says beside names (lua/project/limited_calls.lua)
 ---@field reach? fun(a: runner.Attempt, given: table<string, any>, dry_run?: boolean) the call has come to `run`: it is counted
 ---@field job? fun(a: runner.Attempt, path: string) it starts a job, which is counted
+---@field reserve? fun(id: string, wanted?: integer): integer? what a run of a workflow may cost, in micro-dollars
+---@field spent? fun(id: string, micros: integer) what it has cost
 ---@field reaches fun(path: string): boolean is the file in a folder that all of them have?
 ---@field relocate boolean may --cwd, --config, --context and --no-config be given?
 
@@ -90,6 +92,7 @@ local KEYS = {
 	max_timeout = { limit, 'a duration above 0 such as "10m"' },
 	max_bytes = { rules.whole(4096, 1 << 24), "a whole number of bytes from 4096 to 16777216" },
 	max_cost_usd = { function(v) return require("runner.core.money").micros(v) end, "an amount of US dollars such as 2.5" },
+	total_cost_usd = { function(v) return require("runner.core.money").micros(v) end, "an amount of US dollars such as 2.5" },
 	confirm_by_flag = { rules.flag, BOOLEAN },
 	dry_run = { rules.flag, BOOLEAN },
 	relocate = { rules.flag, BOOLEAN },
@@ -216,7 +219,7 @@ local function merge(list)
 		all.dry_run = all.dry_run or policy.dry_run == true
 		all.relocate = all.relocate and policy.relocate ~= false
 		all.subject = all.subject or policy.subject -- the outer one: what it starts can't take another name
-		all.limited = all.limited or policy.expires or policy.max_jobs
+		all.limited = all.limited or policy.expires or policy.max_jobs or policy.total_cost_usd
 		for _, rule in ipairs(policy.allow or {}) do
 			all.limited = all.limited or rule.limits
 		end

@@ -112,6 +112,36 @@ function M.job(a, path)
 	end
 end
 
+---Reserve what a run of a workflow may cost. Raises as M.reach does.
+---@param id string of the run
+---@param wanted? integer micro-dollars
+---@return integer? micros nil: no policy says so
+function M.reserve(id, wanted)
+	for _, policy in ipairs(attempt.policy.list) do
+		local refusal
+		if policy.total_cost_usd then
+			refusal, wanted = limits.reserve(policy, id, wanted)
+		end
+		if refusal then
+			error(refused_by(refusal), 0)
+		end
+	end
+	return wanted
+end
+
+---What a run has cost.
+---@param id string
+---@param micros integer
+function M.spent(id, micros)
+	for _, policy in ipairs(attempt.policy.list) do
+		local problem = policy.total_cost_usd and limits.spent(policy, id, micros)
+		if problem then
+			attempt.warn("POLICY_UNCOUNTED", ("What run %s has cost could not be noted, so that %s counts all that it might have: %s"):format(id,
+				policy.path, problem))
+		end
+	end
+end
+
 -- What it is by now: its arguments are all there, and what follows is `run`. Where it only says something, it is another command.
 local function look(a)
 	if caller_policy.runs_nothing(a.command) then
@@ -122,7 +152,7 @@ local function look(a)
 		return { error = problem }
 	end
 	local policy = a.policy
-	policy.reach, policy.job = M.reach, M.job
+	policy.reach, policy.job, policy.reserve, policy.spent = M.reach, M.job, M.reserve, M.spent
 	attempt.around("run", function(run, given, ctx, ...)
 		M.reach(a, given, ctx and ctx.dry_run)
 		local _ <close> = TIMED

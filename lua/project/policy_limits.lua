@@ -479,6 +479,45 @@ function M.count_job(policy, call, folder)
 	end
 end
 
+local function dollars(micros)
+	return require("runner.core.money").dollars(micros)
+end
+
+---Reserve what a run of a workflow may cost.
+---@param policy table
+---@param id string
+---@param wanted? integer micro-dollars
+---@return runner.PolicyRefusal?
+---@return integer? granted
+function M.reserve(policy, id, wanted)
+	local most = policy.total_cost_usd
+	local ok, granted, used = pcall(quotas.reserve, key_of(policy), all_quotas(policy), id, most, wanted)
+	if not ok then
+		return uncountable(policy, tostring(granted))
+	end
+	return not granted and { policy = policy, rule = "total_cost_usd", context = { allowed = dollars(most), used = dollars(used) },
+		why = ("total_cost_usd is %s, and other runs have cost, or reserved, %s"):format(dollars(most), dollars(used)) } or nil, granted
+end
+
+---What a run has cost.
+---@param policy table
+---@param id string
+---@param micros integer
+---@return string? problem
+function M.spent(policy, id, micros)
+	local ok, why = pcall(quotas.spent, key_of(policy), all_quotas(policy), id, micros)
+	return not ok and tostring(why) or nil
+end
+
+---What all runs have cost: for `policy check`.
+---@param policy table
+---@return number? dollars
+---@return string? problem
+function M.cost(policy)
+	local ok, micros = pcall(quotas.costs, key_of(policy))
+	return ok and dollars(micros) or nil, not ok and uncountable(policy, tostring(micros)).why or nil
+end
+
 ---What is used of each rule of a policy: for `policy check`.
 ---@param policy table
 ---@param rule runner.PolicyRule

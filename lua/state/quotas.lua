@@ -64,9 +64,12 @@ end
 
 local function check(path, state)
 	local ok = type(state) == "table" and state.version == 1 and whole(state.wall) and type(state.calls) == "table"
-		and type(state.totals) == "table" and type(state.jobs) == "table"
+		and type(state.totals) == "table" and type(state.jobs) == "table" and (state.costs == nil or type(state.costs) == "table")
 	for _, call in ipairs(ok and state.calls or {}) do
 		ok = ok and is_call(call)
+	end
+	for _, micros in next, ok and state.costs or {} do
+		ok = ok and whole(micros)
 	end
 	for _, total in next, ok and state.totals or {} do
 		ok = ok and is_total(total)
@@ -324,6 +327,60 @@ function M.job(key, all, rule, folder, most)
 		end
 		jobs[#jobs + 1], state.jobs = { rule = rule, folder = folder }, jobs
 		return true
+	end)
+end
+
+-- --- costs --------------------------------------------------------------------------------------
+
+local function costs_of(state, id)
+	local others, own = 0, 0
+	for other, micros in next, state.costs or {} do
+		others, own = others + (other ~= id and micros or 0), other == id and micros or own
+	end
+	return others, own
+end
+
+---Reserve what a run may cost: what it asks for, or what others leave; until M.spent says what it was. Raises a text.
+---@param key string
+---@param all runner.Quota[] of the policy
+---@param id string of the run
+---@param most integer micro-dollars of all runs
+---@param wanted? integer
+---@return integer? granted with what it has cost so far; nil: there is nothing left
+---@return integer used by others
+function M.reserve(key, all, id, most, wanted)
+	local out = with(key, all, function(state)
+		local others = costs_of(state, id)
+		local granted = math.min(wanted or most, most - others)
+		if granted <= 0 then
+			return false, { used = others }
+		end
+		state.costs = state.costs or {}
+		state.costs[id] = granted
+		return true, { granted = granted, used = others }
+	end)
+	return out.granted, out.used
+end
+
+---What a run has cost by now. Raises a text.
+---@param key string
+---@param all runner.Quota[]
+---@param id string
+---@param micros integer
+function M.spent(key, all, id, micros)
+	with(key, all, function(state)
+		state.costs = state.costs or {}
+		state.costs[id] = micros > 0 and micros or nil
+		return true
+	end)
+end
+
+---What all runs have cost, or reserved.
+---@param key string
+---@return integer micros
+function M.costs(key)
+	return with(key, {}, function(state)
+		return false, (costs_of(state))
 	end)
 end
 

@@ -6,6 +6,8 @@ local caller_policy = require "runner.project.caller_policy"
 local catalog = require "runner.project.catalog"
 local errors = require "runner.core.errors"
 local json = require "runner.json"
+local limits = require "runner.project.policy_limits"
+local money = require "runner.core.money"
 local policy_commands = require "runner.project.policy_commands"
 
 -- That of the file, or those that hold for this call.
@@ -59,6 +61,10 @@ return {
 			local rows = policy_commands.rows(policy, entries)
 			table.move(rows, 1, #rows, #data.rules + 1, data.rules)
 			first = first or problem_of(policy, rows, entries)
+			if policy.total_cost_usd then
+				local used, problem = limits.cost(policy)
+				data.total_cost_usd = { policy = policy.path, says = money.dollars(policy.total_cost_usd), used = used, problem = problem }
+			end
 		end
 		if first then
 			fail(first, data)

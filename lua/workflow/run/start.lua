@@ -119,6 +119,20 @@ local function within_policy(micros)
 	return most and math.min(micros or most, most) or micros
 end
 
+-- What all runs of the caller may cost together: this one has its part of it from here on, and what is left of that is given back
+-- however it ends, once the engine has recorded what was cut off.
+local function reserve(run)
+	local policy = attempt.policy
+	if not (policy and policy.reserve) then
+		return
+	end
+	attempt.ctx:defer(function()
+		local ok, charged = pcall(run.db.charged, run.db, run.id)
+		policy.spent(run.id, ok and charged or run.budget.max or 0)
+	end)
+	run.budget.max = cost.one_machine(run.workflow, policy.reserve(run.id, run.budget.max))
+end
+
 -- May `workflow recover` resume it? Not where a step of another run, or a server's client, has started it, and decides about it.
 local function is_recoverable(workflow)
 	return workflow.recover and not attempt.policy and not (os.getenv "RUNNER_AUTOMATION" or os.getenv "RUNNER_CLIENT")
@@ -192,6 +206,7 @@ function M.create(db, args)
 		errexit = true, given_cost_micros = M.max_cost(args) }, workflow, defaults)
 	warn_of(workflow)
 	run.db, run.lock, run.askers = db, db:own(id), person.asker()
+	reserve(run)
 	db:create({
 		id = id, workflow = run.mask(workflow.name), file = paths.absolute(workflow.path, cwd), digest = workflow.digest,
 		source = stored_text(run), cwd = cwd, variables = var_values.stored(run.scope.vars, defaults, masks.of_values(run.secrets)),
@@ -348,6 +363,7 @@ function M.reopen(db, args)
 		return nil
 	end
 	approvals.ask_anew(run, args.from and some)
+	reserve(run)
 	db:set_run(row.id, { state = "running", owner = attempt.launch.supervisor, resumes = (row.resumes or 0) + 1,
 		max_cost_micros = run.budget.max or json.null, given_cost_micros = row.given_cost_micros,
 		digest = run.workflow.digest, source = stored_text(run), surroundings = environment.stored(run.surroundings),
