@@ -351,6 +351,16 @@ local function check_make(declaration, add)
 	end
 end
 
+-- A script is none of ctx, and an argument of that name is the author's own way.
+local function has_own_dry_run(declaration)
+	for _, row in ipairs(type(declaration.args) == "table" and declaration.args or {}) do
+		if type(row) == "table" and (row.name or row[1]) == "dry_run" then
+			return true
+		end
+	end
+	return declaration.task or declaration.shell or declaration.program
+end
+
 local function check_declaration(declaration, add)
 	check_make(declaration, add)
 	if not (declaration.hidden or declaration.task) and (type(declaration.examples) ~= "table" or #declaration.examples == 0) then
@@ -360,6 +370,10 @@ local function check_declaration(declaration, add)
 		and declaration.danger_level == "destructive" then
 		add("retry.on", nil, "is missing, so every retryable failure repeats a destructive command",
 			'List the codes to retry: on = {"UNAVAILABLE"}')
+	end
+	if declaration.danger_level == "destructive" and declaration.dry_run ~= true and not has_own_dry_run(declaration) then
+		add("dry_run", nil, "is missing, so a dry run of it says how it was called, and not what it would destroy",
+			"Add dry_run = true: run is then called with ctx.dry_run, and ctx notes changes in the place of making them")
 	end
 	check_codes(declaration, add)
 	if not declaration.task then -- whose author says by retry that it may be run again

@@ -13,7 +13,7 @@ local tables = require "runner.core.tables"
 
 local M = {}
 
-local DEFAULT_LIMIT = 20
+M.DEFAULT_LIMIT = 20
 
 local function is_list(v)
 	return type(v) == "table" and (json.is_array(v) or next(v) == nil)
@@ -220,7 +220,7 @@ local function report(a, pagination)
 end
 
 local function limit_of(a)
-	return a.framework.limit or a.command.default_limit or DEFAULT_LIMIT
+	return a.framework.limit or a.command.default_limit or M.DEFAULT_LIMIT
 end
 
 -- The items from `offset` to `last` that have room in the answer.

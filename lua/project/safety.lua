@@ -26,8 +26,12 @@ local function wants_dry_run(a)
 		or a.command.safe_default and not framework.live or false
 end
 
--- What would run, where run itself does not know dry runs.
-local function preview()
+-- What would run, where run itself does not know dry runs. Of what destroys something that is too little, and said.
+local function preview(a)
+	if a.command.danger_level == "destructive" then
+		attempt.warn("DRY_RUN_UNDECLARED", ("'%s' has no dry run of its own: would_affect says how it was called, not what it would do"):format(
+			require("runner.core.command_line").typed(a.name)))
+	end
 	return { success = true, data = {
 		effect = "would_run", would_affect = require("runner.core.confirmation").call(),
 	} }
@@ -37,7 +41,7 @@ local function begin_dry_run(a)
 	meta("dry_run", true)
 	host.setenv("RUNNER_DRY_RUN", "1")
 	if not a.command.dry_run and a.parsed.values.dry_run ~= true then -- the author's argument is the author's business
-		return preview()
+		return preview(a)
 	end
 end
 

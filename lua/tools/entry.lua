@@ -133,6 +133,9 @@ function M.arguments(command, config)
 			by_name[row.flag] = M.flag(row, config)
 		end
 	end
+	if command.list and by_name.limit then
+		by_name.limit.default = command.default_limit or require("runner.output.list").DEFAULT_LIMIT
+	end
 	for _, row in ipairs(command.args) do
 		if row.positional then
 			positionals[#positionals + 1] = M.positional(row, config)
@@ -275,6 +278,7 @@ function M.schema(command, about)
 	local out = M.command(command, about)
 	out.command, out.parameters, out.flags = command.name, out.flags, nil
 	out.output_schema = out.output_schema or {}
+	out.requires_confirmation = command.danger_level == "destructive" and not command.safe_default or nil
 	out.schema_version, out.min_schema_version = command.schema_version, lowest_version(command)
 	out.raw_payload_schema = require("runner.tools.payload_schema").of(command, about.config)
 	if type(command.stdin) == "table" then

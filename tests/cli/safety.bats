@@ -52,9 +52,12 @@ nothing_changed() {
 	wipe
 	answers 0 K=s3cret wipe --dry-run --target one --key-from-env K
 	expect 'e.data == { "effect": "would_run", "would_affect": { "command": "wipe", "arguments": { "target": "one", "key": "***" } } }'
-	expect 'e.meta.dry_run is True and e.warnings == []'
+	expect 'e.meta.dry_run is True and [w.code for w in e.warnings] == ["DRY_RUN_UNDECLARED"]'
 	nothing_changed
 	answers 2 wipe --dry-run --nonsense
+	changing mild mutating <<<'return { effect = "noop" }'
+	answers 0 mild --dry-run
+	expect 'e.data.effect == "would_run" and e.warnings == []'
 }
 
 @test "REQ-C-004 a dry run calls run where the command declares it, and nothing changes" {
