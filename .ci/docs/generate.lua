@@ -478,6 +478,7 @@ end
 local compliance = dofile ".ci/docs/compliance.lua"
 SECTIONS.compliance = compliance.tables
 SECTIONS["compliance-summary"] = compliance.summary
+SECTIONS["compliance-count"] = compliance.count
 
 -- The tests of a page's promises, by the stored mutants that they kill.
 local function proofs_of(page)

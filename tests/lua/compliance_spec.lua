@@ -1,4 +1,4 @@
--- .ci/docs/compliance.lua: the table of requirements beside the tests that are named after them.
+-- .ci/docs/compliance.lua: the table of requirements beside their criteria and the tests that are named after them.
 
 local compliance = dofile ".ci/docs/compliance.lua"
 
@@ -10,11 +10,13 @@ local function entry(fields)
 	return out
 end
 
+local HELD = { { id = "REQ-F-001", says = "it is so", calls = { "runner x" }, holds = 1, tests = {} } }
+
 local TEST = { file = "tests/cli/x.bats", name = "REQ-F-001 it works", says = "it works" }
 
 -- What is wrong with one entry and its tests.
 local function problem(fields, tests)
-	local found = compliance.problems({ entry(fields) }, { [fields.id or "REQ-F-001"] = tests })
+	local found = compliance.problems({ entry(fields) }, { [fields.id or "REQ-F-001"] = tests }, HELD)
 	assert.is_true(#found <= 1)
 	return found[1]
 end
@@ -43,8 +45,17 @@ describe("the entries", function()
 		end
 	end)
 
-	it("agree with the tests", function()
-		assert.same({}, compliance.problems(entries, compliance.proofs()))
+	it("agree with the tests and the criteria", function()
+		assert.same({}, compliance.problems(entries, compliance.proofs(), compliance.criteria()))
+	end)
+
+	it("have criteria that are tried: nine in ten by a call", function()
+		local probed, criteria = 0, compliance.criteria()
+		for _, criterion in ipairs(criteria) do
+			probed = probed + (compliance.probe(criterion) and 1 or 0)
+		end
+		assert.is_true(#criteria >= 320)
+		assert.is_true(probed / #criteria > 0.9)
 	end)
 end)
 
@@ -74,10 +85,36 @@ describe("a table that is wrong is found out:", function()
 	end)
 
 	it("an entry that stands there twice, and a test of one that doesn't exist", function()
-		local twice = compliance.problems({ entry {}, entry {} }, { ["REQ-F-001"] = { TEST } })
+		local twice = compliance.problems({ entry {}, entry {} }, { ["REQ-F-001"] = { TEST } }, HELD)
 		assert.truthy(twice[1]:find("twice", 1, true))
-		local unknown = compliance.problems({}, { ["REQ-X-999"] = { TEST } })
+		local unknown = compliance.problems({}, { ["REQ-X-999"] = { TEST } }, {})
 		assert.truthy(unknown[1]:find("no entry is named REQ-X-999", 1, true))
+	end)
+end)
+
+describe("criteria that are wrong are found out:", function()
+	-- What is wrong with the one entry, with criteria of this text.
+	local function of(text)
+		return table.concat(compliance.problems({ entry {} }, { ["REQ-F-001"] = { TEST } }, compliance.criteria(text)), "\n")
+	end
+
+	it("an entry without one", function()
+		assert.truthy(of(""):find("has no criterion", 1, true))
+		assert.equal("", of "REQ-F-001\n- so\n  $ runner\n  ? True")
+	end)
+
+	it("one without a probe or a test, with a probe that asks nothing, and with a test that doesn't exist", function()
+		assert.truthy(of("REQ-F-001\n- so"):find("has no probe and names no test", 1, true))
+		assert.truthy(of("REQ-F-001\n- so\n  $ runner"):find("nothing must hold", 1, true))
+		assert.truthy(of("REQ-F-001\n- so\n  = x: it breaks"):find("doesn't exist: x: it breaks", 1, true))
+		assert.truthy(of("REQ-F-001\n- so\n  = y: it works"):find("doesn't exist", 1, true))
+		assert.equal("", of "REQ-F-001\n- so\n  = x: it")
+	end)
+
+	it("the same one twice, and one of an unknown entry", function()
+		local one = "- so\n  $ runner\n  ? True\n"
+		assert.truthy(of("REQ-F-001\n" .. one .. one):find("so: stands there twice", 1, true))
+		assert.truthy(of("REQ-F-001\n" .. one .. "REQ-F-999\n" .. one):find("no entry is named REQ-F-999", 1, true))
 	end)
 end)
 
@@ -106,6 +143,22 @@ describe("tests/proof", function()
 		assert.truthy(out:find("\nnot ok %d+ %- REQ%-O%-044\n"))
 		assert.truthy(out:find("\nnot ok %d+ %- REQ%-C%-002\n"), "its test is absent")
 		assert.truthy(out:find("status 1", 1, true))
+	end)
+
+	it("fails where a probe failed, or is not in its log", function()
+		local CRITERION = "REQ-F-002: what fails once it runs is never exit 2"
+		local dir = os.tmpname()
+		assert(os.remove(dir) and os.execute(("mkdir '%s'"):format(dir)))
+		for _, case in ipairs { { "not ok 1 " .. CRITERION, "not ok 1" }, { "ok 1 REQ-F-003: other", "absent: REQ%-F%-002" } } do
+			local file <close> = assert(io.open(dir .. "/criteria.tap", "wb"))
+			file:write(case[1] .. "\n")
+			file:close()
+			local pipe = assert(io.popen(("tests/proof '%s'"):format(dir)))
+			local out = pipe:read "a"
+			pipe:close()
+			assert.truthy(out:find("\nnot ok %d+ %- REQ%-F%-002\n"), out)
+		end
+		os.execute(("rm -r '%s'"):format(dir))
 	end)
 
 	it("passes what passed, and skips what was skipped or has no log", function()
