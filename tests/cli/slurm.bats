@@ -98,6 +98,13 @@ none_left() {
 	[ "$(cat tried.* | wc -l)" -eq 9 ]
 }
 
+@test "what the user's environment says to Slurm's programs changes nothing, but what is meant for submissions" {
+	run -0 python3 "$ROOT/tests/fault/placed_environment.py" "$RUNNER" "$PWD/shared" all
+	call SQUEUE_PARTITION=other executor check c
+	envelope 0
+	expect 'e.data.checks[0].detail.endswith("; not passed on from the environment: SQUEUE_PARTITION")'
+}
+
 @test "a partition that is not there fails for good, and says so in words of the site" {
 	site 'partition = "nope"'
 	seq 2 >items.txt

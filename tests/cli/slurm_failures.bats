@@ -302,6 +302,29 @@ given_to_another() {
 	sbatch --job-name=another --output=/dev/null --wrap=true && [ "$(squeue -h -t all -j "$first" -o %j)" = another ]
 }
 
+@test "what the queue doesn't know, and is placed again, is cancelled: nothing of it stays behind" {
+	printf '#!/bin/sh\n[ -e "%s/lies" ] || exec %s "$@"\n' "$PWD" "$(command -v squeue)" >bin/squeue
+	chmod +x bin/squeue
+	held 3
+	touch go lies
+	nodes drain
+	begin workflow run flow.yaml
+	until_true recorded "select 1 from (select count(*) as n from placements where state = 'submitted') where n = 2"
+	rm lies
+	first=$(sql 'select token from placements order by number limit 1')
+	until_true forgotten "$first"
+	nodes resume
+	finish
+	envelope 0
+	once
+	nothing_left
+}
+
+# forgotten TOKEN: it has ended
+forgotten() {
+	[ -z "$(squeue -h -r -t pending,running,completing -n "$1" -o %i)" ]
+}
+
 # --- coordinators -----------------------------------------------------------------------------------------
 
 @test "of two that resume a run at once, one owns it" {

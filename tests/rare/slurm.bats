@@ -59,6 +59,11 @@ prepare() {
 	echo "# ${lines[-1]}, in $((SECONDS - began)) s" >&3
 }
 
+@test "each variable of the manual pages by itself changes nothing, or what it is meant for" {
+	run -0 python3 "$ROOT/tests/fault/placed_environment.py" "$RUNNER" "$PWD/shared" one
+	echo "# ${lines[-1]}" >&3
+}
+
 @test "the site's time limit ends a task, and its items go on in another one" {
 	site 'time = "1m"'
 	seq 3 >items.txt

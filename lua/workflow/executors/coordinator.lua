@@ -64,7 +64,7 @@ function M.new(world)
 	local window = at_once and at_once * 2 or array
 	return { world = world, ledger = world.ledger, array = math.min(array, window), window = window, chunks = {}, over = {},
 		placements = {}, planned = 0, placed = 0, total = 0, items = 0, completed = 0, following = 1, number = 0, poll_at = world.now(),
-		submit_at = world.now(), busy = 0, more = true, needed = world.place.misses or conclusions.MISSES, over_now = M.deliver }
+		submit_at = world.now(), behind = {}, busy = 0, more = true, needed = world.place.misses or conclusions.MISSES, over_now = M.deliver }
 end
 
 local PLACED = { placed = true, running = true }
@@ -220,6 +220,7 @@ local function end_all(c, limit_ms)
 			world.sleep(math.min(ASK_MS << math.min(looks - 1, 5), ASK_MAX_MS))
 		end
 	end
+	poll.tidy(c)
 	return what_is_left(c)
 end
 

@@ -27,6 +27,7 @@ local function left(c, chunk, changes)
 	if row then
 		row.chunks[chunk.task], row.open = nil, row.open - 1
 		c.placements[chunk.token] = row.open > 0 and row or nil
+		c.behind[#c.behind + 1] = row.open == 0 and row.doubtful and row.token or nil
 	end
 	c.placed = c.placed - 1
 	if chunk.state == "planned" then
@@ -87,6 +88,7 @@ local function conclude(c, chunk, verdict, seen)
 	if verdict == "cancelled" and c.placements[chunk.token].why == "cancelled" then
 		return M.leave(c, chunk, { state = "planned", due_ms = false, due_at = false, why = "cancelled" }) -- an earlier process wanted it
 	end
+	c.placements[chunk.token].doubtful = c.placements[chunk.token].doubtful or not seen.task
 	local executor = c.world.executor
 	local after = conclusions.after(verdict, chunk, #(executor.memory or {}),
 		seen.task and seen.task.ended == "timeout" and #(executor.times or {}) or nil)
@@ -143,7 +145,7 @@ end
 function M.look_up(c, row, answers)
 	local known = conclusions.said(answers, row.token, 1)
 	row.phase = conclusions.looked_up(known, row.nones, c.needed)
-	row.nones = known == false and row.nones + 1 or row.nones
+	row.nones, row.doubtful = known == false and row.nones + 1 or row.nones, row.doubtful or row.phase == "later"
 	if row.phase == "submitted" then
 		submit.set(c, row, "submitted", row.why == "cancelled" and row.why or nil)
 	end
@@ -245,6 +247,14 @@ local function note_silence(c, silent)
 	end
 end
 
+---The queue may still have something of a placement that is over: one that it didn't know, or that was submitted twice.
+---@param c runner.workflow.Coordinator
+function M.tidy(c)
+	if c.behind[1] and c.world.place:cancel(c.behind) then
+		c.behind = {}
+	end
+end
+
 ---Look at everything that is placed.
 ---@param c runner.workflow.Coordinator
 function M.look(c)
@@ -261,6 +271,7 @@ function M.look(c)
 		look_at(c, row, asked and answers or nil)
 	end
 	note_started(c)
+	M.tidy(c)
 	c.poll_at = c.world.now() + c.world.executor.poll_ms
 end
 

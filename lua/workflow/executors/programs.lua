@@ -18,13 +18,13 @@ local SHOWN = 300
 
 ---Run a program to its end.
 ---@param argv string[]
----@param options? { stdin?: string, env?: table<string, string>, timeout_ms?: integer }
+---@param options? { stdin?: string, env?: table<string, string|false>, timeout_ms?: integer }
 ---@return runner.Result result with ok = false also where its output was cut
 function M.run(argv, options)
 	options = options or {}
 	local env = {}
 	for name, value in pairs(options.env or {}) do
-		env[#env + 1] = name .. "=" .. value
+		env[#env + 1] = value and name .. "=" .. value or name -- false: it is not set
 	end
 	table.sort(env)
 	local result = scheduler.process { argv = argv, stdin = options.stdin, env = env, cap = CAP,

@@ -246,6 +246,28 @@ function M.largest_array(text)
 	return size and size > 1 and math.min(size - 1, tasks or math.huge) or nil
 end
 
+-- Variables of the environment that make Slurm's programs show less than there is, look elsewhere, or submit something else
+-- than runner says: those of all releases from 22.05 to 26.11. What is meant for submissions (SBATCH_ACCOUNT …) is passed on.
+local UNSET = {
+	SQUEUE_ = [[ACCOUNT ALL ARRAY FEDERATION FORMAT FORMAT2 LICENSES LOCAL NAMES PARTITION PRIORITY QOS SIB SIBLING SORT STATES USERS]],
+	SCANCEL_ = [[ACCOUNT BATCH CRON CTLD FULL HURRY INTERACTIVE NAME PARTITION QOS STATE USER VERBOSE WCKEY]],
+	SCONTROL_ = [[ALL FEDERATION FUTURE LOCAL SIB SIBLING]],
+	SLURM_ = [[BITSTR_LEN CLUSTERS DEBUG_FLAGS EXIT_ERROR TIME_FORMAT TOPO_LEN]],
+	SBATCH_ = [[ARRAY_INX CLUSTERS DEBUG ERROR EXPORT INPUT JOB_NAME NO_REQUEUE OPEN_MODE OUTPUT REQUEUE SIGNAL WAIT]],
+}
+
+-- Those that are set here, in order.
+local function unset_here()
+	local list = {}
+	for prefix, names in pairs(UNSET) do
+		for name in names:gmatch "%S+" do
+			list[#list + 1] = os.getenv(prefix .. name) and prefix .. name or nil
+		end
+	end
+	table.sort(list)
+	return list
+end
+
 local SMALLEST = 1000 -- Slurm's own default of MaxArraySize, less one
 local NAMES = 200 -- in one squeue, so that its command line stays short
 
@@ -259,7 +281,11 @@ Slurm.__index = Slurm
 ---@param env? table<string, string>
 ---@return runner.Place
 function M.open(executor, env)
-	return setmetatable({ executor = executor, env = env or {}, user = tostring(assert(fs.stat "/proc/self").uid) }, Slurm)
+	local own = tables.add({}, env or {})
+	for _, name in ipairs(unset_here()) do
+		own[name] = false
+	end
+	return setmetatable({ executor = executor, env = own, user = tostring(assert(fs.stat "/proc/self").uid) }, Slurm)
 end
 
 function Slurm:_run(argv, stdin)
@@ -339,9 +365,10 @@ end
 
 function Slurm:_check_controller(rows)
 	local result = self:_run { "scontrol", "show", "config" }
-	local version = result.ok and result.stdout:match "\nSLURM_VERSION%s*=%s*(%S+)"
+	local unset, version = unset_here(), result.ok and result.stdout:match "\nSLURM_VERSION%s*=%s*(%S+)"
 	rows[1] = { name = "controller", ok = version ~= nil and version ~= false,
-		detail = version and ("Slurm %s answers; arrays have up to %d tasks"):format(version, self:limits().array)
+		detail = version and ("Slurm %s answers; arrays have up to %d tasks%s"):format(version, self:limits().array,
+				unset[1] and "; not passed on from the environment: " .. table.concat(unset, ", ") or "")
 			or programs.said("scontrol", result),
 		remedy = not version and "Install Slurm's client programs, and check that slurmctld runs: scontrol ping" or nil }
 	return version

@@ -5,7 +5,8 @@ local poll = require "runner.workflow.executors.poll"
 -- A coordinator with one placement of two chunks. answer: what the queue says of it, false: that it knows
 -- none, nil: nothing.
 local function coordinator(phase)
-	local c = { needed = 3, placed = 2, planned = 0, completed = 0, placements = {}, chunks = {}, over = {}, over_now = function() end }
+	local c = { needed = 3, placed = 2, planned = 0, completed = 0, placements = {}, chunks = {}, over = {},
+		behind = {}, over_now = function() end }
 	local row = { token = "t", number = 1, tasks = 2, open = 2, nones = 0, phase = phase, chunks = {}, job = "1",
 		state = phase == "submitted" and phase or "submitting" }
 	for i = 1, 2 do
