@@ -39,46 +39,6 @@ local function missing_module(message)
 		and ("Did you mean '%s'?"):format(near) or ("Put it in lib/%s.lua, beside commands/"):format((name:gsub("%.", "/"))) }
 end
 
--- What to write where Lua itself has refused a line, as far as its words tell.
-local function of_lua(message)
-	local field = message:match "a nil value %(field '([^']+)'%)"
-	local names, given = {}, nil
-	for _, row in ipairs(field and attempt.command and attempt.command.args or {}) do
-		if message:find("arithmetic", 1, true) and row.name:match "^([^-]+)%-" == field then
-			return message, { fix_required = ("Write args[%q]: a name with - stands in brackets"):format(row.name) }
-		end
-		names[#names + 1], given = row.name, given or row.name == field
-	end
-	local near = field and not given and suggest.nearest(field, names, 1)[1]
-	return message, { fix_required = near and ("Rename '%s' to '%s'"):format(field, near)
-		or given and ("Give the argument '%s' a default, or required = true: it is nil where it wasn't given"):format(field)
-		or message:find("for iterator", 1, true) and "Write for _, x in ipairs(…) do: the value is a list"
-		or field and ("Correct this line: '%s' is nil there"):format(field) or nil }
-end
-
-local RAISE = 'Raise { code = "CONFLICT", message = "…" }, or call ctx:fail(code, message)'
-
----May raise itself: __index and __tostring belong to whoever made the value.
----@param raised any
----@return string message
----@return {detail?: string, suggestion?: string, fix_required?: string} fields
-function M.describe(raised)
-	local kind, meta = type(raised), getmetatable(raised)
-	if kind == "string" and raised:find("attempt to ", 1, true) then
-		return of_lua(raised)
-	elseif kind == "string" then
-		return missing_module(raised)
-	elseif kind == "table" and type(raised.message) == "string" then
-		return raised.message, {}
-	elseif kind == "number" or type(meta) == "table" and meta.__tostring then
-		return tostring(raised), {}
-	end
-	return ("The command raised %s without a message"):format(kind == "nil" and kind or "a " .. kind),
-		{ fix_required = RAISE }
-end
-
--- --- where -----------------------------------------------------------------------------------
-
 local LINE_MAX = 160 -- bytes of source that are shown
 
 -- Lua's tracebacks cut the beginning of a long path.
@@ -104,6 +64,85 @@ local function source(path, number)
 		end
 	end
 end
+
+---The line of a script that "FILE:LINE: …" begins with.
+---@param message string
+---@return string? line
+---@return string? place "FILE:LINE: "
+function M.line_of(message)
+	local path, number, more = message:match "^([^\n:]+%.lua):(%d+): ()"
+	path = path and whole(path)
+	return path and source(path, tonumber(number)), path and message:sub(1, more - 1)
+end
+
+-- Of an argument that a script has named wrong, or that wasn't given.
+local function of_argument(field, line, is_arithmetic)
+	local names, own = {}, nil
+	for _, row in ipairs(attempt.command and attempt.command.args or {}) do
+		if is_arithmetic and row.name:match "^([^-]+)%-" == field and line:find("args." .. row.name, 1, true) then
+			return ("args.%s is args.%s minus %s to Lua"):format(row.name, field, row.name:match "%-(.*)$"), ("Write args[%q]"):format(row.name)
+		end
+		names[#names + 1], own = row.name, row.name == field and row or own
+	end
+	if not line:find("args%." .. field:gsub("%W", "%%%0") .. "%f[^%w_]") then
+		return nil
+	end
+	local near = not own and suggest.nearest(field, names, 1)[1]
+	for _, row in ipairs(attempt.command.args) do
+		own = row.name == near and row or own
+	end
+	local row = own and not own.required and own.default == nil
+		and ("{ %q, %q, required = true } or a default in args"):format(own.name, own.type)
+	if near then
+		return ("there is no argument '%s': args has '%s'"):format(field, near), ("Write args.%s%s"):format(near, row and ", and " .. row or "")
+	end
+	return own and ("args.%s is nil: it wasn't given"):format(field), row and "Write " .. row
+end
+
+-- A list that is gone through without ipairs.
+local function of_loop(line)
+	local names, value = line:match "^for%s+(.-)%s+in%s+(.-)%s+do%f[^%w_]"
+	if not names or value:find "," then
+		return nil
+	end
+	names = names:find "," and names or "_, " .. names
+	return ("%s gives a table, and for needs ipairs to go through it"):format(value), ("Write for %s in ipairs(%s) do"):format(names, value)
+end
+
+-- What is wrong, and what to write, where Lua itself has refused a line, as far as its words and the line tell.
+local function of_lua(message)
+	local line, place = M.line_of(message)
+	local field, what, fix = message:match "a nil value %(field '([^']+)'%)", nil, nil
+	if line and field then
+		what, fix = of_argument(field, line, message:find("arithmetic", 1, true))
+	elseif line and message:find("call a table value (for iterator", 1, true) then
+		what, fix = of_loop(line)
+	end
+	return what and place .. what or message, { fix_required = fix or nil }
+end
+
+local RAISE = 'Raise { code = "CONFLICT", message = "…" }, or call ctx:fail(code, message)'
+
+---May raise itself: __index and __tostring belong to whoever made the value.
+---@param raised any
+---@return string message
+---@return {detail?: string, suggestion?: string, fix_required?: string} fields
+function M.describe(raised)
+	local kind, meta = type(raised), getmetatable(raised)
+	if kind == "string" and raised:find("attempt to ", 1, true) then
+		return of_lua(raised)
+	elseif kind == "string" then
+		return missing_module(raised)
+	elseif kind == "table" and type(raised.message) == "string" then
+		return raised.message, {}
+	elseif kind == "number" or type(meta) == "table" and meta.__tostring then
+		return tostring(raised), {}
+	end
+	return ("The command raised %s without a message"):format(kind == "nil" and kind or "a " .. kind),
+		{ fix_required = RAISE }
+end
+
+-- --- where -----------------------------------------------------------------------------------
 
 ---For a person at a terminal: the innermost line of a script in a traceback; nil: there is none, or the script failed on
 ---purpose (ctx:fail).

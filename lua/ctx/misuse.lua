@@ -15,14 +15,21 @@ local function position()
 	return path and path .. ": " or at
 end
 
+-- The script's own line; nil: it isn't known.
+local function line()
+	return (raised.line_of(position()))
+end
+
 ---Raise INTERNAL_ERROR at the script's own line.
----@param what string "ctx:run"
+---@param what string? "ctx:run"; nil: the message names it
 ---@param message string what is wrong
 ---@param fix? string what to write; default: to correct that call
 ---@param code? string default: INTERNAL_ERROR
 function M.raise(what, message, fix, code)
-	error(errors.new(code or "INTERNAL_ERROR", ("%s%s: %s"):format(position(), what, message), {
-		retryable = false, fix_required = fix or ("Correct this call of %s in the command file"):format(what),
+	local called = what or "ctx"
+	what = what and what .. ": " or ""
+	error(errors.new(code or "INTERNAL_ERROR", position() .. what .. message, {
+		retryable = false, fix_required = fix or ("Correct this call of %s in the command file"):format(called),
 		detail = debug.traceback(nil, 2),
 	}), 0)
 end
@@ -30,7 +37,9 @@ end
 ---A method was called with a dot, so its first argument is where ctx should be.
 ---@param name string
 function M.without_colon(name)
-	M.raise("ctx." .. name, "called with a dot instead of a colon", ("Write ctx:%s(…), with a colon"):format(name))
+	local own, count = (line() or ""):gsub("([%w_]+)%." .. name .. "%f[^%w_]", "%1:" .. name)
+	M.raise("ctx." .. name, "called with a dot instead of a colon",
+		count == 1 and "Write " .. own or ("Write ctx:%s, with a colon"):format(name))
 end
 
 -- The inside of the one table that was meant, of the words and keys in all that were given.
@@ -74,7 +83,7 @@ function M.too_many(name, most, given)
 		or ("at most %d arguments"):format(most), last), "Write ctx:" .. name .. form)
 end
 
-local RUN = 'Write ctx:run{ "git", "status" }, a word for each; or let the command be a script: shell = "git status" in the place of run'
+local RUN = 'Write ctx:run{ "git", "status" }, with your own words'
 local FS = "Write ctx.fs.%s(…)"
 local HABITS = {
 	shell = RUN, sh = RUN, bash = RUN, system = RUN, execute = RUN, cmd = RUN, popen = RUN, command = RUN,
@@ -88,8 +97,12 @@ local HABITS = {
 ---@param key string
 ---@param named table[] names as keys
 function M.absent(key, named)
-	if HABITS[key] then
-		M.raise("ctx", ("there is no '%s'"):format(key), HABITS[key])
+	if HABITS[key] == RUN then
+		local _, text = (line() or ""):match("[.:]" .. key .. "%s*%(?%s*([\"'])([^\"'\\]*)%1")
+		local call = text and (require("runner.core.shell_words").call_of(text) or ('ctx:run{ "sh", "-c", %q }'):format(text))
+		M.raise(nil, ("there is no ctx:%s"):format(key), call and "Write " .. call or RUN)
+	elseif HABITS[key] then
+		M.raise(nil, ("there is no ctx:%s"):format(key), HABITS[key])
 	end
 	local names = {}
 	for _, t in ipairs(named) do
@@ -99,7 +112,7 @@ function M.absent(key, named)
 	end
 	local near = #key > 2 and require("runner.core.suggest").nearest(key, names, 1)[1]
 	if near then
-		M.raise("ctx", ("there is no '%s'; did you mean '%s'?"):format(key, near), ("Rename '%s' to '%s'"):format(key, near))
+		M.raise(nil, ("there is no ctx.%s; did you mean '%s'?"):format(key, near), ("Rename '%s' to '%s'"):format(key, near))
 	end
 end
 

@@ -39,6 +39,13 @@ local function has_terminal()
 	return launch.person and launch.stderr_is_tty and not (has_left or attempt.framework.non_interactive)
 end
 
+-- "tasks.lua:3: " of the task that this call is of; "" of a command file.
+local function place()
+	local found = attempt.found
+	local own = found and found.task and found.source and require("runner.declare.task_text").places(found.source, found.group)[found.name]
+	return own and ("%s:%d: "):format(found.path:match "[^/]*$", 1 + select(2, found.source:sub(1, own.first - 1):gsub("\n", ""))) or ""
+end
+
 local function refuse_circle(above, name, need)
 	local chain = {}
 	for one in (above .. "\n" .. name):gmatch "[^\n]+" do
@@ -46,8 +53,9 @@ local function refuse_circle(above, name, need)
 	end
 	for i, one in ipairs(chain) do
 		if one == need then
-			errors.raise("COMMAND_INVALID", ("'%s' needs itself: %s"):format(need, table.concat(chain, " → ", i) .. " → " .. need),
-				{ side_effects = "none", fix_required = "Remove one of these from needs" })
+			errors.raise("COMMAND_INVALID", ("%s'%s' needs itself: %s"):format(place(), need, table.concat(chain, " → ", i) .. " → " .. need),
+				{ side_effects = "none", context = { circle = true },
+					fix_required = ("Remove %q from the needs of %s"):format(need, name) })
 		end
 	end
 end
@@ -101,7 +109,10 @@ local function once(ctx, dir, need, more)
 end
 
 local function failed(name, raised)
-	if errors.is(raised) then
+	local context = errors.is(raised) and type(raised.context) == "table" and raised.context or {}
+	if errors.is(raised) and raised.code == "COMMAND_NOT_FOUND" and raised.message == ("Unknown command '%s'"):format(name) then
+		raised.message = ("%s'%s' needs '%s', which is no command"):format(place(), attempt.command.name:gsub("%.", " "), name)
+	elseif errors.is(raised) and not context.circle then
 		raised.message = ("%s, which this command needs: %s"):format(name, raised.message)
 	end
 	error(raised, 0)

@@ -337,11 +337,14 @@ function M.conclude(options, argv, result, where)
 		if own then
 			error(own, 0)
 		end
-		errors.raise(code, (where or "") .. describe(options, argv, result), {
+		local why, fix
+		if code == "SUBPROCESS_FAILED" and result.status then
+			why, fix = require("runner.core.shell_words").advice(argv, result.stderr)
+		end
+		errors.raise(code, (where or "") .. (why and ("%s %s"):format(why, M.ending(options, result)) or describe(options, argv, result)), {
 			retryable = retry and true or nil,
 			retry_after_ms = retry and rule.retry_after_ms or nil,
-			suggestion = result.suggestion or code == "SUBPROCESS_FAILED" and result.status
-				and require("runner.core.shell_words").advice(argv, result.stderr) or nil,
+			suggestion = result.suggestion or fix,
 			context = context_of(options, argv, result),
 		})
 	end

@@ -321,18 +321,13 @@ end
 
 -- Nothing splits or expands a text here: that takes a shell, and a shell takes what a user
 -- typed for code (REQ-F-062).
-local function words_of(line)
-	local words = {}
-	for word in line:gmatch "[^%s\"'$`|&;<>*]+" do
-		words[#words + 1] = ("%q"):format(word)
-	end
-	return (line:find "[\"'$`|&;<>*]" or #words > 6) and '{ "git", "status" }' or ("{ %s }"):format(table.concat(words, ", "))
-end
-
 local function prohibit_shell(method, line)
-	misuse.raise("ctx:" .. method, ("takes one table of words, not the shell string %s"):format(misuse.shown(line)),
-		("Write the words: %s; or, with nothing of the user's in it, { \"sh\", \"-c\", \"…\" }"):format(words_of(line)),
-		"SHELL_STRING_PROHIBITED")
+	local call = #line < 200 and require("runner.core.shell_words").call_of(line)
+	local stage = method == "pipeline"
+	misuse.raise(nil, ("ctx:%s takes a table of words, not the text %s"):format(method, misuse.shown(line)),
+		call and "Write " .. call:gsub("^ctx:run", stage and "" or "ctx:" .. method)
+			or ('Write %s{ "sh", "-c", %s }, where no value of an argument is in that text'):format(stage and "" or "ctx:" .. method,
+				#line < 200 and ("%q"):format(line) or '"…"'), "SHELL_STRING_PROHIBITED")
 end
 
 local function check_table(method, spec)

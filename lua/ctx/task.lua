@@ -153,6 +153,60 @@ local function failing_line(text)
 	return math.tointeger(tonumber(found or ""))
 end
 
+-- "tasks.lua:3: " of the script, or of the task where it is one program.
+local function place_of(line)
+	local found, name = attempt.found or {}, (attempt.command.path or ""):match "[^/]+$"
+	local source = found.source
+	if not line and source and attempt.command.shell then
+		line = script_text.line_of(source, attempt.command.shell, found)
+	end
+	local own = not line and source and found.task and require("runner.declare.task_text").places(source, found.group)[found.name]
+	line = line or own and 1 + select(2, source:sub(1, own.first - 1):gsub("\n", ""))
+	return name and line and ("%s:%d: "):format(name, line) or ""
+end
+
+-- A word that the shell itself knows, or finds: what `command -v` says.
+local function is_known(name)
+	return process.run({}, { "/bin/sh", "-c", 'command -v "$1"', "sh", name, check = false }).ok
+end
+
+-- The command of a script that has failed, or is not there, where that is sure; its line in the file.
+local function culprit(result)
+	local script = attempt.command.shell
+	if not script or not result.status or attempt.command.interpreter or shebang(script) then
+		return nil
+	end
+	local found = result.status == 127 and script_text.absent_program(script, is_known)
+		or result.status < 126 and result.status ~= 2 and script_text.only_command(script)
+	local first = found and numbered and script_text.line_of(attempt.found.source, script, attempt.found)
+	return found or nil, first and first + found.line - 1
+end
+
+local TRACE = "To see each command before it runs, write set -x as the first line of the script"
+
+-- What has failed, and what to do.
+local function told(spec, result, name)
+	if result.error then
+		return result.error, result.suggestion
+	end
+	local line, ending = failing_line(result.stderr), process.ending(spec, result)
+	local found, at = culprit(result)
+	local last = process.last_line(result.stderr)
+	last = line and last:match("^" .. file_name():gsub("%W", "%%%0") .. ": [line ]*%d+: (.*)") or last
+	local said = last ~= "" and ": " .. last or ""
+	if found and result.status == 127 then
+		return ("%s is not in PATH"):format(found.text), ("Install %s, or add its directory to PATH"):format(found.text), at or line
+	elseif found and (not line or line == at) and not found.text:find "^exit" then
+		return ("%s %s%s"):format(found.text, ending, said), nil, at
+	elseif attempt.command.program then
+		local why, fix = require("runner.core.shell_words").advice(spec, result.stderr, true)
+		return why and ("%s %s"):format(why, ending) or ("'%s' %s%s"):format(name, ending, said), fix
+	end
+	return ("%s'%s' %s%s"):format(line and "" or "the script of ", name, ending, said), result.suggestion
+		or result.status == 127 and "Install what was not found, or add its directory to PATH"
+		or result.status and last == "" and not attempt.command.interpreter and not shebang(attempt.command.shell) and TRACE or nil, line
+end
+
 local function fail(spec, result)
 	local name = command_line.typed(attempt.name)
 	local is_after = attempt.command.needs or attempt.command.parallel -- which have run
@@ -160,17 +214,13 @@ local function fail(spec, result)
 		errors.raise("VALIDATION_ERROR", ("The values for '%s' are longer than a program can be given, all together"):format(name),
 			{ side_effects = not is_after and "none" or nil, fix_required = "Give fewer, or a file that has them" })
 	end
-	local line = failing_line(result.stderr)
+	local what, fix, line = told(spec, result, name)
 	if attempt.command.quiet and not attempt.framework.quiet then
 		io.stderr:write(host.clean(result.stderr))
 	end
-	local last = process.last_line(result.stderr)
-	last = line and last:match("^" .. file_name():gsub("%W", "%%%0") .. ": [line ]*%d+: (.*)") or last
-	errors.raise(result.code or "SUBPROCESS_FAILED", result.error or ("'%s' %s%s%s"):format(name, process.ending(spec, result),
-		line and (", at line %d of %s"):format(line, file_name()) or "", last ~= "" and ": " .. last or ""), {
+	errors.raise(result.code or "SUBPROCESS_FAILED", place_of(line) .. what, {
 		retryable = attempt.command.retry and true or nil, -- its author says so
-		suggestion = result.suggestion or attempt.command.program and require("runner.core.shell_words").advice(spec, result.stderr, true)
-			or result.status == 127 and "Install what was not found, or add its directory to PATH" or nil,
+		suggestion = fix,
 		context = { task = name, status = result.status, signal = result.signal, line = line, path = attempt.command.path,
 			stdout = process.tail(result.stdout), stderr = process.tail(result.stderr), truncated = result.truncated or nil },
 	})

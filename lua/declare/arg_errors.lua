@@ -3,6 +3,7 @@
 -- decides which.
 
 local errors = require "runner.core.errors"
+local attempt = require "runner.core.attempt"
 local arg_words = require "runner.declare.arg_words"
 local flags = require "runner.declare.flags"
 local suggest = require "runner.core.suggest"
@@ -37,8 +38,18 @@ local function other_flag(row)
 	return shared and ("; runner's own flag is --runner-%s here"):format(row.flag) or ""
 end
 
-local function advice(row, text, values)
-	local words = row.suggestion or values and valid_values(text, values) or "Give " .. M.expected(row)
+-- " such as --n 3", of a number on the command line.
+local function example(row, from)
+	local kind = row.type
+	if from ~= "flag" or kind ~= "integer" and kind ~= "number" or row.positional then
+		return ""
+	end
+	local value = math.max(math.min(3, row.max or 3), row.min or 3)
+	return (", such as %s %s"):format(label(row), math.tointeger(value) or value)
+end
+
+local function advice(row, text, values, from)
+	local words = row.suggestion or values and valid_values(text, values) or "Give " .. M.expected(row) .. example(row, from)
 	return text and words .. other_flag(row) or words
 end
 
@@ -92,23 +103,24 @@ end
 ---@return runner.Problem
 function M.invalid(row, text, why, from, values)
 	local where = (FROM[from] or ""):format(row.read_from or row.env)
+	local subject = from == "flag" and label(row) or row.flag
 	local message
 	if rare(row, why) then
 		return require("runner.declare.input_errors")[rare(row, why)](row, text, from)
 	elseif why == "values" then
 		message = ("Unknown %s '%s'%s"):format(row.flag, given(row, text), where)
 	elseif why == "utf8" then
-		message = ("Invalid %s '%s'%s: it is not valid UTF-8"):format(row.flag, given(row, text), where)
+		message = ("Invalid %s '%s'%s: it is not valid UTF-8"):format(subject, given(row, text), where)
 	elseif why == "regex" then
-		message = ("Invalid %s '%s'%s: matching it took too long"):format(row.flag, given(row, text), where)
+		message = ("Invalid %s '%s'%s: matching it took too long"):format(subject, given(row, text), where)
 	else
-		message = ("Invalid %s '%s'%s: expected %s"):format(row.flag, given(row, text), where, M.expected(row))
+		message = ("Invalid %s '%s'%s: expected %s"):format(subject, given(row, text), where, M.expected(row))
 	end
 	local pattern = why == "pattern" and not row.secret and placeholder(row, text) or nil
 	return {
 		field = row.name, code = row.code or pattern and "INVALID_AGENT_INPUT" or "INVALID_ARGUMENT", message = message,
 		value = given(row, text), rejected_pattern = pattern,
-		suggestion = advice(row, not row.secret and text or nil, values), fix_required = correct(row, from),
+		suggestion = advice(row, not row.secret and text or nil, values, from), fix_required = correct(row, from),
 	}
 end
 
@@ -138,7 +150,8 @@ function M.missing(row, values)
 	local variables = arg_words.variables(row)
 	local env = variables[1] and (" (or set %s)"):format(table.concat(variables, " or ")) or ""
 	return {
-		field = row.name, code = "MISSING_ARGUMENT", message = ("Missing argument %s"):format(label(row)),
+		field = row.name, code = "MISSING_ARGUMENT", message = ("Missing argument %s%s"):format(label(row), not (row.suggestion or values)
+			and ", which takes " .. M.expected(row) or ""),
 		suggestion = (row.suggestion or values) and advice(row, nil, values) or ("%s takes %s"):format(label(row), M.expected(row)),
 		fix_required = ("Give %s%s%s"):format(label(row), one_of(values), env),
 	}
@@ -207,11 +220,15 @@ function M.excess(excess, slots)
 		names[i] = "<" .. row.flag .. ">"
 	end
 	local more = #excess > 1 and (" and %d more"):format(#excess - 1) or ""
+	local name = require("runner.core.command_line").typed((attempt.command or {}).name or "this command")
+	local argv, words = (attempt.call or {}).argv or {}, 1 + select(2, name:gsub(" ", ""))
+	local is_all = attempt.command and #argv == words + #excess and not names[1] and not attempt.call.is_call
 	return {
 		field = "arguments", code = "INVALID_ARGUMENT", value = shown(excess[1]),
-		message = ("Unexpected argument '%s'%s"):format(shown(excess[1]), more),
-		suggestion = names[1] and "Positional arguments are: " .. table.concat(names, " ")
-			or "This command takes no positional arguments",
+		message = ("Unexpected argument '%s'%s: %s takes %s"):format(shown(excess[1]), more, name,
+			names[1] and "only " .. table.concat(names, " ")
+				or attempt.command and attempt.command.args[1] and "none without the name of a flag" or "none"),
+		suggestion = is_all and "Write runner " .. name or ("Leave out '%s'%s"):format(shown(excess[1]), more),
 		fix_required = "Remove the unexpected arguments",
 	}
 end

@@ -80,8 +80,9 @@ end
 local function problem_of(f, where)
 	local key = type(f.key) == "string" and f.key or f.key ~= nil and "[" .. messages.show(f.key) .. "]" or nil
 	key = f.prefix and key and f.prefix .. "." .. key or f.prefix or key or ""
-	local found, fix = messages.of(f, key)
 	local text = where.text
+	f.text = text
+	local found, fix = messages.of(f, key)
 	local group = f.task and group_of(where)
 	local own = text and f.task and require("runner.declare.task_text").places(text, group)[where.name]
 	text = own and require("runner.declare.task_text").only(text, where.name, group) or text
@@ -120,7 +121,8 @@ local function collect(declaration, where, with_calls)
 	local function report(kind, prefix, key, reason, found)
 		local place = (prefix or "") .. "\0" .. tostring(key)
 		if reason ~= "missing" or not seen[place] then
-			faults[#faults + 1] = { kind = kind, prefix = prefix, key = key, reason = reason, found = found, task = task }
+			faults[#faults + 1] = { kind = kind, prefix = prefix, key = key, reason = reason, found = found, task = task,
+				declared = type(declaration) == "table" and declaration or nil }
 		end
 		seen[place] = true
 	end
@@ -169,6 +171,15 @@ function M.error(declaration, where, raised)
 		all[i] = p.message
 	end
 	local more = #problems > 1 and (" (and %d more)"):format(#problems - 1) or ""
+	local anew, keys
+	if #problems > 1 and type(declaration) == "table" and rawget(declaration, "task") then
+		anew, keys = messages.anew(where.name:gsub("%.", " "), declaration)
+	end
+	if anew then
+		first.fix, more = "Write " .. anew, ""
+		first.message = ("%s%s: unknown keys %s. %s"):format(where.path, first.line and ":" .. first.line or "", table.concat(keys, " and "),
+			first.fix)
+	end
 	return errors.new("COMMAND_INVALID", first.message .. more, {
 		phase = "validation", retryable = false, side_effects = "none", fix_required = first.fix,
 		detail = #problems > 1 and table.concat(all, "\n") or nil, errors = rows,

@@ -171,7 +171,50 @@ local function wants_list(f)
 	return type(f.found) == "table" and expected(f):find "^a list" ~= nil
 end
 
+-- A text of the author's as the words of a program.
+local function words_of(line)
+	local words = {}
+	for word in line:gmatch "%S+" do
+		words[#words + 1] = show(word)
+	end
+	return ("{ %s }"):format(table.concat(words, ", "))
+end
+
+-- Of the keys that say what is to be done, what the author probably meant.
+local function work_refused(f)
+	if f.kind == "command" and f.key == "run" then
+		local line = type(f.found) == "string" and f.found:find "^%s*[%w_./-]+[%w_./ -]*$" and f.found or "make"
+		return ("is %s, and must be a function"):format(show(f.found)),
+			("write run = function(args, ctx) ctx:run%s end, or shell = %s in its place"):format(words_of(line), show(line))
+	elseif f.kind == "command" and f.key == "shell" and rules.list(f.found, 1, SHOWN_ITEMS, rules.text) then
+		local script = table.concat(f.found, " && ")
+		script = script:find "[\n;#]" and ("[[\n%s ]]"):format(table.concat(f.found, "\n")) or show(script)
+		return "is a list, and takes one text", ("write shell = %s"):format(script)
+	end
+end
+
+-- What other languages call a type.
+local FOREIGN_TYPES = { str = "string", text = "string", int = "integer", bool = "boolean", flag = "boolean",
+	switch = "boolean", float = "number", double = "number", file = "path", dir = "path", directory = "path", list = "array",
+	choice = "enum", time = "duration", object = "json" }
+
+local function type_refused(f)
+	local name = type(f.found) == "string" and f.kind == "arg" and f.key == "type" and f.found:lower()
+	local types = { "array", "string", "path", "enum", "integer", "number", "boolean", "duration", "json" }
+	local meant = name and (FOREIGN_TYPES[name] or suggest.nearest(name, types, 1)[1])
+	if meant then
+		return ("the type of argument '%s' is %s"):format(f.prefix:match "[^.]*$", show(f.found)), ("write %q"):format(meant), true
+	end
+end
+
 local function refused(f)
+	local found, fix, names_key = type_refused(f)
+	if not found then
+		found, fix = work_refused(f)
+	end
+	if found then
+		return found, fix, names_key
+	end
 	local key = wants_list(f) and odd_key(f.found)
 	if key then
 		return ("has the key %s, which is not a list item"):format(key), "write " .. expected(f)
@@ -216,6 +259,45 @@ local function unknown(f, path)
 	return ("unknown key %s"):format(type(f.key) == "string" and "'" .. path .. "'" or path), fix, true
 end
 
+-- Keys of a task that is written anew, and those that every task has.
+local ANEW = { "description", "shell", "needs", "cwd", "quiet", "env" }
+local PLAIN = tables.set "task danger_level exit_codes timeout hidden interpreter run"
+
+---A task whose keys are those of another tool, with ours: "x = { "X", shell = "make" }".
+---@param name string of the task, with a blank between its words
+---@param declared table
+---@return string? nil: it has what can't be said in a line
+---@return string[]? keys that are none
+function M.anew(name, declared)
+	local out, keys = {}, {}
+	for key, v in next, declared do
+		local instead = INSTEAD.command[key]
+		local ours = instead and instead:match "^use (%a+) = "
+		if ours and ours ~= "env" and out[ours] == nil then
+			out[ours] = type(v) == "table" and ours == "shell" and rules.list(v, 1, SHOWN_ITEMS, rules.text) and table.concat(v, " && ")
+				or type(v) == "table" and ours == "needs" and v or type(v) ~= "table" and v or nil
+			keys[#keys + 1] = ("'%s'"):format(key)
+		elseif key == "description" or key == "shell" or key == "needs" then
+			out[key] = v
+		end
+		if not (ours and out[ours] ~= nil or out[key] ~= nil or PLAIN[key] or key == "cwd" and v == "project") then
+			return nil
+		end
+	end
+	local words = {}
+	for _, key in ipairs(ANEW) do
+		local text = out[key] ~= nil and show(out[key])
+		if text == "a table" or text and #text > 80 then
+			return nil
+		end
+		words[#words + 1] = text and (key == "description" and text or key .. " = " .. text) or nil
+	end
+	table.sort(keys)
+	name = name:match "[^ ]*$"
+	return out.description and (out.shell or out.needs) and keys[2] and ("%s = { %s }"):format(
+		name:find "^[%a_][%w_]*$" and name or ("[%q]"):format(name), table.concat(words, ", ")) or nil, keys
+end
+
 local function missing_code(f)
 	local host = require "runner.host"
 	local near = suggest.nearest(f.found, (host.registry_names()), 1)[1]
@@ -225,7 +307,10 @@ local function missing_code(f)
 end
 
 local function whole_table(f)
-	if f.kind == "command" then
+	local name = f.kind == "command" and f.found == nil and f.text and require("runner.declare.lua_mistakes").not_returned(f.text)
+	if name then
+		return "the file returns nothing", ("write return %s as its last line"):format(name)
+	elseif f.kind == "command" then
 		return ("the file returned %s"):format(show(f.found)), "return a table: return { description = …, "
 			.. 'danger_level = "safe", run = function(args, ctx) … end }'
 	end
@@ -258,8 +343,22 @@ end
 -- What a task lacks.
 local OF_TASK = {
 	description = { "doesn't say what it does", 'begin it with a text: { "What it does", shell = "…" }' },
-	run = { "has nothing to do", 'add shell = "…", or needs = { "NAME" }' },
+	run = { "has nothing to do" },
 }
+
+-- A task of one text: what it is to do was taken for what it does, or is missing.
+local function without_work(f)
+	local text, name = f.declared and rawget(f.declared, "description"), f.task:match "[^ ]*$"
+	name = name:find "^[%a_][%w_]*$" and name or ("[%q]"):format(name)
+	if type(text) ~= "string" or text:find "\n" then
+		return ("task '%s' has nothing to do"):format(f.task), ('write %s = { "What it does", shell = "make" }'):format(name)
+	elseif text:find "^[%l./][^%u]*$" and not text:find "%.$" then
+		return ("task '%s' has nothing to do: %s was taken for its description"):format(f.task, show(text)),
+			('write %s = { "What it does", shell = %s }'):format(name, show(text))
+	end
+	return ("task '%s' has nothing to do"):format(f.task),
+		('write %s = { %s, shell = "make" }, with your own command in place of make'):format(name, show(text))
+end
 
 local WORDS = {
 	table = whole_table,
@@ -267,7 +366,13 @@ local WORDS = {
 	refused = refused,
 	missing = function(f)
 		local of_task = f.task and f.kind == "command" and OF_TASK[f.key]
-		if of_task then
+		if of_task and f.key == "run" then
+			local found, fix = without_work(f)
+			return found, fix, true
+		elseif f.kind == "arg" and f.key == "type" and f.prefix then
+			local name = f.prefix:match "[^.]*$"
+			return ("argument '%s' has no type"):format(name), ('write { %q, "string" } if it is a text'):format(name), true
+		elseif of_task then
 			return ("task '%s' %s"):format(f.task, of_task[1]), of_task[2], true
 		end
 		return "is missing", ("add %s = %s"):format(f.key, expected(f))
@@ -295,6 +400,11 @@ local WORDS = {
 		return ("is %s, but the row begins with %s"):format(show(f.found.name), show(f.found.first)), "remove one of them"
 	end,
 	owned = function(f)
+		if f.kind == "arg" and f.key == "name" and type(f.found) == "string" then
+			local name = f.prefix:match "[^.]*$"
+			return ("an argument can't be named %s: %s"):format(name, f.found:find "^runner" and "names that begin so are runner's own"
+				or ("runner has a flag --%s of its own"):format(f.found)), ("write another name, such as %q"):format("my_" .. name), true
+		end
 		local flag = type(f.found) == "table" and "-" .. f.found.short or "--" .. f.found
 		return ("is taken by runner's own flag %s"):format(flag), "choose another " .. f.key
 	end,
@@ -324,7 +434,8 @@ local WORDS = {
 	end,
 	timeout_entry = function(f)
 		return ("is missing, but a %s command that times out may have done half of its work"):format(f.found),
-			'add to exit_codes: TIMEOUT = { retryable = false, side_effects = "partial" },'
+			(f.declared and rawget(f.declared, "exit_codes") and "add to exit_codes: %s" or "write exit_codes = { %s }, beside danger_level"):format(
+				'TIMEOUT = { retryable = false, side_effects = "partial" }')
 	end,
 	timeout_open = function(f)
 		return ("must set both retryable and side_effects in a %s command"):format(f.found),

@@ -27,14 +27,12 @@ local WORDS = {
 	autocomplete = "For completion in your shell: runner completion bash, zsh or fish",
 }
 
-local RUN = { run = true, call = true, start = true, ["do"] = true, invoke = true }
+-- What stands in front of a command's name elsewhere.
+M.RUN = { run = true, call = true, start = true, ["do"] = true, invoke = true }
 
 ---@param words string[] of the call; none of them names a command
 ---@return string? advice
 function M.word(words)
-	if RUN[words[1]] then
-		return words[2] and ("Leave out '%s': runner %s"):format(words[1], words[2]) or "Name the command: runner NAME"
-	end
 	return WORDS[words[1]]
 end
 

@@ -47,4 +47,66 @@ function M.line_of(source, script, found)
 	return at and 1 + select(2, source:sub(1, at - 1):gsub("\n", ""))
 end
 
+-- --- which of its commands has failed --------------------------------------------------------------
+
+-- Words of a shell that begin or end what goes over several lines, or that change what a failure is.
+local SHELL = require("runner.core.tables").set("if for while until case do then else elif done fi esac function trap set exec eval source "
+	.. "return alias")
+
+-- A line that the shell does without a program, and that hardly fails.
+local function is_harmless(text)
+	return text == "" or text == "true" or text == ":" or text:find "^#" ~= nil
+		or text:find "^echo%f[%s]" ~= nil and not text:find "[`<>|;&(\\]" and not text:find "%${"
+end
+
+-- Is a line more than a command of its own?
+local function is_odd(text)
+	for word in text:gmatch "%a+" do
+		if SHELL[word] then
+			return true
+		end
+	end
+	return text:find "[\"'\\]" or text:find "[|&({]$" or text:find "^[{}(!)]" or text:find "^%.%s" or text:find "%(%)" or text:find "<<"
+end
+
+-- The commands of a script of /bin/sh -e that may fail, each a line; nil where it has anything else.
+local function commands_of(script)
+	local out, number = {}, 0
+	for line in (script .. "\n"):gmatch "([^\n]*)\n" do
+		local text = line:gsub("^%s+", ""):gsub("%s+$", "")
+		local plain = text:gsub("([\"']).-%1", "_")
+		number = number + 1
+		if plain:find "[\"'\\]" or not is_harmless(text) and is_odd(plain) then
+			return nil
+		end
+		out[#out + 1] = not is_harmless(text) and { line = number, text = text } or nil
+	end
+	return out
+end
+
+---The command that has ended a script of /bin/sh -e, where it can be no other.
+---@param script string
+---@return {line: integer, text: string}? nil: it may be several
+function M.only_command(script)
+	local list = commands_of(script)
+	return list and #list == 1 and #list[1].text <= 80 and list[1] or nil
+end
+
+local PLAIN = "^([%w_.+-]+)%f[%s%z]"
+
+---The first program of a script that isn't there.
+---@param script string
+---@param is_known fun(name: string): boolean
+---@return {line: integer, text: string}?
+function M.absent_program(script, is_known)
+	for _, command in ipairs(commands_of(script) or {}) do
+		local name = not command.text:find "[|;&]" and command.text:match(PLAIN)
+		if not name then
+			return nil
+		elseif not is_known(name) then
+			return { line = command.line, text = name }
+		end
+	end
+end
+
 return M

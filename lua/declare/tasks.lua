@@ -59,8 +59,9 @@ end
 ---What is wrong with the form of a file as a whole.
 ---@param file any what it returned
 ---@param list "tasks"|"commands" its key for them
----@return string? problem the rest of a sentence that begins with the file's path
+---@return string? problem the rest of a sentence that begins with the file's path; with a key, a whole one
 ---@return string? fix
+---@return any key that it is about
 function M.problem(file, list)
 	if type(file) ~= "table" then
 		return ("returns %s"):format(file == nil and "nothing" or "no table"), ("Write %s"):format(EXAMPLE)
@@ -70,8 +71,9 @@ function M.problem(file, list)
 		odd = not FILE[key] and key ~= list and (odd == nil or tostring(key) < tostring(odd)) and key or odd
 	end
 	if odd ~= nil and type(rawget(file, odd)) == "table" then
-		return ("has the task %s outside of %s"):format(shown(odd), list), ("Write return { %s = { %s = { … } } }"):format(
-			list, type(odd) == "string" and shown(odd) or "NAME")
+		local name, own = type(odd) == "string" and shown(odd) or "NAME", require("runner.declare.declaration_messages").show(rawget(file, odd))
+		return ("task %s stands outside of %s"):format(name, list), ("Write return { %s = { %s = %s } }"):format(list, name,
+			own:find "^{" and own or "{ … }"), odd
 	elseif odd ~= nil then
 		return ("has the key %s, which no file of tasks has"):format(shown(odd)), ("Its keys are %s, env, cwd and interpreter"):format(list)
 	end
@@ -82,9 +84,9 @@ end
 
 local function wrong_task(name, v)
 	if type(v) == "string" then
-		return ("task '%s' is a text"):format(name), ('Write %s = { "What it does", shell = %q }'):format(shown(name), v)
+		return ("task '%s' is a text, and must be a table"):format(name), ('Write %s = { "What it does", shell = %q }'):format(shown(name), v)
 	end
-	return ("task '%s' is a %s"):format(name, type(v)), ('Write %s = { "What it does", shell = "…" }'):format(shown(name))
+	return ("task '%s' is a %s, and no task"):format(name, type(v)), ('Write %s = { "What it does", shell = "…" }'):format(shown(name))
 end
 
 -- What a group says for all of its tasks, as the file does.
@@ -120,20 +122,19 @@ end
 
 function walk(list, prefix, depth, out)
 	for key, v in next, list do
-		local problem, fix
+		local problem, fix, about
 		if not is_name(key) then
-			problem, fix = ("has a task %s, which is no name"):format(shown(key)),
+			problem, fix = ("%s is no name of a task"):format(shown(key)),
 				"Write words of letters, digits, _ and -, with a blank between those of a group"
 		elseif depth > 1 and is_shared(key, v) then
 			problem = nil
 		elseif type(v) ~= "table" or depth > WORDS then
 			problem, fix = wrong_task(key, v)
-			problem = "has a task that is none: " .. problem
 		else
-			problem, fix = add(prefix, key, v, depth, out)
+			problem, fix, about = add(prefix, key, v, depth, out)
 		end
 		if problem then
-			return problem, fix
+			return problem, fix, about or key
 		end
 	end
 end
@@ -143,10 +144,10 @@ end
 ---@return {name: string, task: table}[] tasks by dot path, in no order
 ---@return string? problem
 ---@return string? fix
+---@return any key that it is about
 function M.all(list)
 	local out = {}
-	local problem, fix = walk(list, "", 1, out)
-	return out, problem, fix
+	return out, walk(list, "", 1, out)
 end
 
 ---The task that words name.

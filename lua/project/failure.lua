@@ -25,14 +25,14 @@ end
 
 local SHOWN_LINES, SHOWN_BYTES = 10, 2000
 
--- The last lines of what a program wrote, each under the error; nil where there is only
--- one, which the message has.
-local function last_lines(text)
+-- The last lines of what a program wrote, each under the error; nil for one alone, which the message mostly has.
+local function last_lines(text, code)
 	local lines = {}
 	for line in (attempt.mask or tostring)(text):sub(-SHOWN_BYTES):gmatch "[^\r\n]+" do
 		lines[#lines + 1] = line:find "%S" and line or nil
 	end
-	return lines[2] and "\n    " .. table.concat(lines, "\n    ", math.max(#lines - SHOWN_LINES + 1, 1)) or nil
+	local shows = lines[2] or lines[1] and code == "SUBPROCESS_FAILED"
+	return shows and "\n    " .. table.concat(lines, "\n    ", math.max(#lines - SHOWN_LINES + 1, 1)) or nil
 end
 
 -- What people at a terminal see of the program that failed: its stderr, else its stdout.
@@ -42,7 +42,7 @@ local function output_of(e)
 		return nil
 	end
 	local said = type(context.stderr) == "string" and context.stderr:find "%S" and context.stderr or context.stdout
-	return type(said) == "string" and last_lines(said) or nil
+	return type(said) == "string" and last_lines(said, e.code) or nil
 end
 
 -- A traceback is for whoever mends the command: it goes to stderr. The caller gets the rest

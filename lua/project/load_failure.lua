@@ -33,17 +33,6 @@ function M.refused(path, why)
 			.. " that nobody else can write to; or name a checkout that you trust in RUNNER_TRUST" })
 end
 
--- The line on which a text between [[ and ]] ends too early, at what its script has, as in `[[ -f x ]]`.
-local function early_end(text)
-	local code = require("runner.declare.lint").code_of(text)
-	for at in text:gmatch "()%]%]" do
-		local rest = code:match("^  %s*(.*)", at)
-		if rest and rest:find "^;?%s*[^%s,;})%].]" and not rest:find "^[,;]?%s*%[?[%w_]*%s*%]?%s*=" and not rest:find "^return%f[%W]" then
-			return 1 + select(2, text:sub(1, at):gsub("\n", ""))
-		end
-	end
-end
-
 ---A text that is no chunk of Lua.
 ---@param path string
 ---@param text string
@@ -54,15 +43,10 @@ function M.no_chunk(path, text, message)
 		return M.invalid_file(path, path .. " is binary data, not Lua source",
 			{ fix_required = "Replace it with Lua source text" })
 	end
-	local early = early_end(text)
-	if early then
-		return M.invalid_file(path, ("%s:%d: a text that begins with [[ ends at the ]] on this line, in the middle of it"):format(path, early),
-			{ fix_required = "Write [=[ where it begins, and ]=] where it ends" })
-	end
 	message = message:match "^[^\n]*"
-	return M.invalid_file(path, message, { fix_required = message:find("unexpected symbol near '{'", 1, true) and "Write return in front of {"
-		or message:find "'}' expected.* near '?[%a_%[{\"]" and "Write a comma in front of it, or close the { in front of it"
-		or ("Correct this line, or the one before it, and check it: runner lint %s"):format(message:match "([^/]*):%d+:" or path) })
+	local line, what, fix = require("runner.declare.lua_mistakes").find(text:gsub("^\xEF\xBB\xBF", ""):gsub("^#", "--"), message)
+	return M.invalid_file(path, line and ("%s:%d: %s"):format(path, line, what) or message, { fix_required = fix
+		or "Correct this line, or the one before it; runner lint checks all files" })
 end
 
 ---A chunk that has raised an error.

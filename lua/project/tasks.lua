@@ -14,8 +14,11 @@ local LIMIT = "1h" -- of a task that declares none, where no person can end it
 
 local known = {} -- by path, and whether it is only read
 
-local function invalid(path, why, fix)
-	return require("runner.project.load_failure").invalid_file(path, ("%s %s"):format(path, why), { fix_required = fix })
+local function invalid(path, why, fix, text, key)
+	local at = type(key) == "string" and text:find("%f[%w_]" .. key:gsub("%W", "%%%0") .. "%f[^%w_][\"']?%]?%s*=")
+	local place = at and (":%d"):format(1 + select(2, text:sub(1, at - 1):gsub("\n", ""))) or ""
+	return require("runner.project.load_failure").invalid_file(path, ("%s%s%s %s"):format(path, place, key ~= nil and ":" or "", why),
+		{ fix_required = fix })
 end
 
 -- What a file returns, or its problem; its text. `list`: "tasks", or of a command file "commands".
@@ -28,8 +31,11 @@ local function read(project, path, list)
 			package.path = ("%s.lua;%s/init.lua;%s"):format(lib, lib, package.path)
 		end
 		local value, problem, text, partial = project.read(path, list == "commands" and project.commands or nil, project.unread)
-		local why, fix = tasks.problem(value, list)
-		file = { value = value, path = path, problem = problem or why and invalid(path, why, fix), text = text or host.source(path) or "",
+		text = text or host.source(path) or ""
+		local why, fix, about = tasks.problem(value, list)
+		local name = why and value == nil and require("runner.declare.lua_mistakes").not_returned(text)
+		fix = name and ("Write return %s as its last line"):format(name) or fix
+		file = { value = value, path = path, problem = problem or why and invalid(path, why, fix, text, about), text = text,
 			partial = partial, list = not (problem or why) and rawget(value, list) or nil, is_group = not problem and type(value) == "table"
 				and rawget(value, "commands") ~= nil and rawget(value, "run") == nil and rawget(value, "shell") == nil }
 		known[key] = file
@@ -53,8 +59,8 @@ end
 
 -- The tasks of a file that is read anew: a server makes many lists.
 local function listed(project, file, group)
-	local out, problem, fix = tasks.all(file.list or {})
-	file.problem = file.problem or problem and invalid(file.path, problem, fix)
+	local out, problem, fix, key = tasks.all(file.list or {})
+	file.problem = file.problem or problem and invalid(file.path, problem, fix, file.text, key)
 	project.problem = project.problem or file.problem
 	local places = out[1] and task_text.places(file.text, group)
 	for i, row in ipairs(out) do

@@ -8,6 +8,7 @@ local command_line = require "runner.core.command_line"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local locate = require "runner.project.locate"
+local foreign_names = require "runner.declare.foreign_names"
 local folders = require "runner.project.folders"
 local rules = require "runner.core.rules"
 local suggest = require "runner.core.suggest"
@@ -119,8 +120,58 @@ local function by_names(list)
 	return out
 end
 
+-- The flags of a call that a command hasn't got.
+local function lacks(command, tokens)
+	local known, out = {}, {}
+	for _, row in ipairs(command.args) do
+		known["--" .. row.flag], known["--no-" .. row.flag], known["-" .. (row.short or "")] = true, true, true
+	end
+	for _, token in ipairs(tokens) do
+		local spelt = token:match "^%-%-?%a[%w_-]*"
+		if spelt and not (known[spelt] or require("runner.declare.contract").find(spelt:match "^%-%-(.*)$" or "")
+			or require("runner.declare.flags").find(spelt:match "^%-%-(.*)$" or "")) then
+			out[#out + 1] = spelt
+		end
+	end
+	return out
+end
+
+-- `runner run build -a` without the first word, and without the flags that the command hasn't got; nil: no command follows it.
+local function without_run(words, list, project)
+	local own, argv = {}, require("runner.core.attempt").call.argv
+	local found = words[2] and locate.find(table.move(words, 2, #words, 1, {}), project)
+	for _, c in ipairs(list) do
+		own[#own + 1] = is_own(c) and not c.hidden and c or nil
+	end
+	if words[2] and not found or not words[2] and not own[1] or argv[1] == "+" then
+		return nil
+	elseif not (found or not own[2]) then
+		return ("Write the name of one: runner %s"):format(command_line.typed(own[1].name))
+	end
+	found = found or locate.find(command_line.name_words(own[1].name), project)
+	local command = found and require("runner.project.loader").command(found, project)
+	local name = command_line.typed((found or own[1]).name)
+	local none = command and lacks(command, argv) or {}
+	local only = not words[2] and ", the only command here" or ""
+	if none[1] then
+		return ("Write runner %s%s; it has no %s"):format(name, only, table.concat(none, ", "))
+	end
+	local rest = { "runner" }
+	for i, word in ipairs(argv) do
+		if word == words[1] then
+			table.move(argv, 1, i - 1, 2, rest)
+			rest[#rest + 1] = not words[2] and name or nil
+			return "Write " .. command_line.line(table.move(argv, i + 1, #argv, #rest + 1, rest)) .. only
+		end
+	end
+end
+
 local function anywhere(words, list, project)
-	local habit = require("runner.declare.foreign_names").word(words)
+	local run = foreign_names.RUN[words[1]] and without_run(words, list, project)
+	if run then
+		return run
+	end
+	local habit = foreign_names.word(words)
 	local sure = turned_round(words, by_names(list), list) or not habit and in_groups(words[1], list)
 	if sure then
 		return sure
@@ -150,8 +201,12 @@ function M.error(words, project)
 	local nowhere = not host.getcwd() and "The working directory no longer exists: cd to one that exists"
 	local message = group and not words[2] and ("'%s' is a group of commands, and no command itself"):format(words[1])
 		or ("Unknown command '%s'"):format(group and words[1] .. " " .. words[2] or words[1])
+	local advice = nowhere or group and in_group(words, names) or anywhere(words, list, project)
+	if not group and foreign_names.RUN[words[1]] and advice:find "^Write " then
+		message = message .. ": the name of a command is enough to run it"
+	end
 	return errors.new("COMMAND_NOT_FOUND", message, {
-			phase = "validation", suggestion = nowhere or group and in_group(words, names) or anywhere(words, list, project),
+			phase = "validation", suggestion = advice,
 			context = { folders = folders.list(project) },
 		})
 end

@@ -118,7 +118,7 @@ local function list_for_people(problems)
 		return
 	end
 	for _, p in ipairs(problems) do
-		local hint = p.suggestion and (". %s"):format(p.suggestion) or ""
+		local hint = p.suggestion and not p.message:find(", which takes ", 1, true) and (". %s"):format(p.suggestion) or ""
 		io.stderr:write(host.clean(("  %s%s\n"):format(p.message, hint)))
 	end
 end

@@ -24,6 +24,7 @@
 #include "warn.h"
 
 #define STDERR_DRAIN_MS 1000
+#define SHOWN_MAX 60 /* bytes of a line that a warning repeats */
 #define READER_MS 1000
 #define REMOVE_TRIES 3
 #define REMOVE_MS 2000       /* a larger directory is left for a later run to remove */
@@ -33,17 +34,23 @@
  * reserved for the envelope (REQ-F-060, docs/design.md#streams). */
 static void warn_about_stdout(struct run *run)
 {
-	struct buf text = BUF_INIT;
+	struct buf text = BUF_INIT, message = BUF_INIT;
+	size_t n;
 
 	if (run->stdout_tap.total == 0)
 		return;
 	tap_text(&run->stdout_tap, &text);
 	secrets_hide_buf(run, &text); /* what came before they were known */
-	run_warn_counted(run, "THIRD_PARTY_STDOUT",
-	             "The command wrote to stdout; the text went to stderr. "
-	             "Return it from run, or use ctx:log",
-	             "bytes", (int64_t)run->stdout_tap.total, &text);
+	n = strcspn(buf_cstr(&text), "\"\\\n");
+	buf_add_str(&message, "The command wrote to stdout, which is for its answer: the text went to stderr. ");
+	if (n > 0 && n <= SHOWN_MAX && text.len == n + 1 && buf_cstr(&text)[n] == '\n')
+		buf_add_fmt(&message, "In place of print(\"%.*s\") write ctx:log(\"%.*s\"), or return it from run", (int)n, buf_cstr(&text), (int)n,
+		            buf_cstr(&text));
+	else
+		buf_add_str(&message, "Return it from run, or write ctx:log in place of print");
+	run_warn_counted(run, "THIRD_PARTY_STDOUT", buf_cstr(&message), "bytes", (int64_t)run->stdout_tap.total, &text);
 	buf_release(&text);
+	buf_release(&message);
 }
 
 /* Warns if it is still there: a file in it may be the caller's secret. */

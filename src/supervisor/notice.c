@@ -3,6 +3,7 @@
  */
 #include "notice.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -157,27 +158,121 @@ static bool is_told(const struct run *run, const struct report *r)
 	       (strcmp(r->code, "CONFIRMATION_REQUIRED") == 0 && strstr(buf_cstr(&r->message), "was not confirmed, and nothing was done"));
 }
 
-/* What to do. Of two pieces of advice the nearer one, which is of this call; with --verbose both. */
+/* --- nothing is said twice ------------------------------------------------------------- */
+
+/* Words that add nothing to those that they stand among. */
+static bool is_filler(const char *word, size_t n)
+{
+	static const char *const fillers[] = { "a", "did", "give", "it", "mean", "the", "use", "write", "you" };
+	char low[8];
+
+	if (n >= sizeof(low))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		low[i] = (char)(word[i] | 0x20);
+	for (size_t i = 0; i < ARRAY_LEN(fillers); i++)
+		if (strlen(fillers[i]) == n && memcmp(fillers[i], low, n) == 0)
+			return true;
+	return false;
+}
+
+static bool is_mark(char c)
+{
+	return c == '\0' || isspace((unsigned char)c) || strchr("'\"()?:;,.", c) != NULL;
+}
+
+static bool has_word(const char *text, const char *word, size_t n)
+{
+	for (const char *at = text; (at = strchr(at, word[0])) != NULL; at++)
+		if (strncmp(at, word, n) == 0 && (at == text || is_mark(at[-1])) && is_mark(at[n]))
+			return true;
+	return false;
+}
+
+/* Does a text have a word that those before it lack? */
+static bool is_news(const char *text, const char *said)
+{
+	for (size_t n; *text != '\0'; text += n) {
+		while (*text != '\0' && is_mark(*text))
+			text++;
+		for (n = 0; !is_mark(text[n]); n++)
+			;
+		if (n > 0 && !is_filler(text, n) && !has_word(said, text, n))
+			return true;
+	}
+	return false;
+}
+
+static void add_news(const struct run *run, struct buf *out, const char *label, const char *text)
+{
+	struct buf copy = BUF_INIT;
+
+	if (run->plan.verbose ? strstr(buf_cstr(out), text) == NULL : is_news(text, buf_cstr(out))) {
+		buf_add_str(&copy, text);
+		add_labelled(out, label, &copy);
+	}
+	buf_release(&copy);
+}
+
+/* What to do. Of two pieces of advice the nearer one, which is of this call; with --verbose both. A call that can be typed comes
+ * first, and says what needs no other words. */
 static void add_advice(const struct run *run, struct buf *out)
 {
 	const struct report *r = &run->verdict.report;
 	const char *fix = r->fix_required.len > 0 ? buf_cstr(&r->fix_required) : hints_fix(&run->verdict.hints);
-	bool is_said = fix == NULL || strstr(buf_cstr(&r->message), fix) || strcmp(fix, buf_cstr(&r->suggestion)) == 0;
 
-	if (!is_said && (run->plan.verbose || r->suggestion.len == 0)) {
-		struct buf text = BUF_INIT;
-
-		buf_add_str(&text, fix);
-		add_labelled(out, "fix", &text);
-		buf_release(&text);
-	}
 	add_labelled(out, "run", &r->fix_command);
-	add_labelled(out, "hint", &r->suggestion);
+	if (fix != NULL && (run->plan.verbose || r->suggestion.len == 0) && strcmp(fix, buf_cstr(&r->suggestion)) != 0)
+		add_news(run, out, "fix", fix);
+	if (r->suggestion.len > 0)
+		add_news(run, out, "hint", buf_cstr(&r->suggestion));
+}
+
+/* The lines of a program's output but for the one that the message ends with. */
+static void add_output(struct buf *out, const struct buf *message, const struct buf *output)
+{
+	struct buf left = BUF_INIT, line = BUF_INIT;
+
+	for (const char *at = buf_cstr(output); *at != '\0';) {
+		size_t blanks = strspn(at, " \n"), n = strcspn(at + blanks, "\n");
+
+		line.len = 0;
+		buf_add(&line, at + blanks, n);
+		if (n > 0 && !(message->len >= n && strcmp(buf_cstr(message) + message->len - n, buf_cstr(&line)) == 0))
+			buf_add_fmt(&left, "\n    %s", buf_cstr(&line));
+		at += blanks + n;
+	}
+	add_labelled(out, "output", &left);
+	buf_release(&left);
+	buf_release(&line);
+}
+
+/* How it is called, where no call that can be typed is above it; or where the script is: "FILE:LINE" and the line itself, without the
+ * first where the message has it. */
+static void add_place(struct buf *out, const struct report *r)
+{
+	struct buf place = BUF_INIT;
+	const char *text = buf_cstr(&r->place), *below = strchr(text, '\n');
+
+	buf_add(&place, text, below ? (size_t)(below - text) : strlen(text));
+	if (strncmp(text, "runner ", 7) == 0) {
+		if (r->fix_command.len == 0)
+			add_labelled(out, "usage", &r->place);
+	} else if (place.len > 0 && strstr(buf_cstr(&r->message), buf_cstr(&place)) != NULL) {
+		place.len = 0;
+		if (below)
+			buf_add_str(&place, below + 1 + strspn(below + 1, " "));
+		add_labelled(out, "line", &place);
+	} else {
+		add_labelled(out, "at", &r->place);
+	}
+	buf_release(&place);
 }
 
 void notice_error(struct run *run, int exit_code)
 {
 	const struct report *r = &run->verdict.report;
+	bool of_script = strcmp(r->code, "INTERNAL_ERROR") == 0 && r->place.len > 0;
 	struct buf out = BUF_INIT, code = BUF_INIT;
 
 	if (is_told(run, r)) {
@@ -191,15 +286,15 @@ void notice_error(struct run *run, int exit_code)
 	buf_add_fmt(&out, ": error: %s", run->color ? PLAIN : "");
 	text_clean(&out, buf_cstr(&r->message), r->message.len);
 	buf_add_char(&out, '\n');
-	buf_add_fmt(&code, "%s (exit %d)", r->code, exit_code);
+	buf_add_fmt(&code, "%s (exit %d)%s", r->code, exit_code, of_script ? ", an error of the script" : "");
 	add_labelled(&out, "code", &code);
-	if (run->plan.verbose || run->verdict.exhausted || run->verdict.hints.retryable != RETRYABLE_FALSE)
+	if (run->plan.verbose || run->verdict.exhausted || (run->verdict.hints.retryable != RETRYABLE_FALSE && !of_script))
 		add_retry_line(&run->verdict, &out);
 	add_advice(run, &out);
 	if (run->plan.verbose || strcmp(r->code, "INTERNAL_ERROR") == 0)
 		add_labelled(&out, "detail", &r->detail);
-	add_labelled(&out, "output", &r->output);
-	add_labelled(&out, strncmp(buf_cstr(&r->place), "runner ", 7) == 0 ? "usage" : "at", &r->place);
+	add_output(&out, &r->message, &r->output);
+	add_place(&out, r);
 	line_emit(run, &out);
 	buf_release(&code);
 }

@@ -78,7 +78,7 @@ raises() {
 	for call_ in 'fail("NOT_FOUND")' 'run { "ls" }' 'log("x")' 'sleep(1)' 'http { url = "http://localhost/" }'; do
 		raises "called with a dot instead of a colon" <<<"ctx.$call_"
 	done
-	expect "e.error.fix_required == 'Write ctx:http(…), with a colon'"
+	expect 'e.error.fix_required == "Write ctx:http { url = \"http://localhost/\" }"'
 }
 
 # Every method of lua/types/runner.lua with its arguments, and one more.

@@ -166,7 +166,7 @@ found_in() {
 		args.a.type|args = { { "a" } }|"string"
 		args.a.type|args = { { "a", "text" } }|"string"
 		args.A.name|args = { { "A", "string" } }|lower-case
-		args.timeout.name|args = { { "timeout", "string" } }|Choose another name
+		args.timeout.name|args = { { "timeout", "string" } }|Write another name
 		args.a.short|args = { { "a", "string", short = "h" } }|Choose another short
 		args.a.name|args = { { "a", "string" }, { "a", "integer" } }|Choose another name
 		args.a.values|args = { { "a", "enum" } }|a list of strings

@@ -181,7 +181,7 @@ longest() {
 	call create
 	expect '"runner new NAME" in e.error.suggestion'
 	call run deploy
-	expect 'e.error.suggestion == "Leave out '"'run'"': runner deploy"'
+	expect 'e.error.suggestion == "Write runner deploy"'
 	call deploy --json
 	expect 'e.error["errors"][0]["suggestion"] == "Use --format json"'
 	call db dump --dry-run

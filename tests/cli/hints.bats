@@ -66,9 +66,9 @@ refused() {
 		[[ $args == *a* ]] || refused "Run the command with --help to list its flags" wipe $args
 	done
 	call alerts list --nosuch 5 a b
-	expect '[p["message"] for p in e["error"]["errors"]][1] == "Unexpected argument '\''b'\''"'
+	expect '[p["message"] for p in e["error"]["errors"]][1] == "Unexpected argument '\''b'\'': alerts list takes only <what>"'
 	call alerts list a b
-	expect '[p["message"] for p in e["error"]["errors"]] == ["Unexpected argument '\''b'\''"]'
+	expect '[p["message"] for p in e["error"]["errors"]] == ["Unexpected argument '\''b'\'': alerts list takes only <what>"]'
 	call alerts list --nosuch
 	expect '[p["code"] for p in e["error"]["errors"]] == ["UNKNOWN_FLAG"]'
 }

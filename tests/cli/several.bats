@@ -219,7 +219,7 @@ load lib/tasks
 	at_terminal me + tty + ask + tty
 	[ "$(cat shown)" = "$(printf 'on a terminal\nname? [y/N] me\nhello me\non a terminal\nstatus 0')" ]
 	at_terminal "" + bad + tty
-	grep -q "'bad' exited with status 3" shown
+	grep -q 'tasks.lua:[0-9]*: .*exited with status 3' shown
 	grep -q '^bad: exit 1; not run: tty' shown
 	[ "$(tail -n 1 shown)" = "status 1" ]
 }

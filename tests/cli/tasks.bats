@@ -184,7 +184,7 @@ example() {
 	call missing
 	assert_envelope
 	[ "$status" -eq 1 ]
-	expect 'e.error.context.line == 13 and e.error.context.status == 127 and "line 13 of tasks.lua" in e.error.message'
+	expect 'e.error.context.line == 13 and e.error.context.status == 127 and "tasks.lua:13: no-such-program-here is not in PATH" == e.error.message'
 	call unset
 	[ "$status" -eq 1 ]
 	[[ $stderr != *reached* ]]
@@ -321,7 +321,7 @@ example() {
 	printf 'local t = { tasks = {} }\n' >tasks.lua
 	call build
 	assert_envelope
-	expect 'e.error.code == "COMMAND_INVALID" and "returns nothing" in e.error.message and "return { tasks" in e.error.fix_required'
+	expect 'e.error.code == "COMMAND_INVALID" and "returns nothing" in e.error.message and e.error.fix_required == "Write return t as its last line"'
 	echo 'return { build = { "Build", shell = "make" } }' >tasks.lua
 	call build
 	expect '"outside of tasks" in e.error.message and "tasks = { build = " in e.error.fix_required'
@@ -539,7 +539,7 @@ example() {
 	expect "'shell' in str(e.error.errors)"
 	echo '{ tasks = {} }' >tasks.lua
 	call a
-	expect 'e.error.fix_required == "Write return in front of {"'
+	expect 'e.error.fix_required == "Write return { tasks = {} }"'
 }
 
 @test "a task with retry is run again when its script fails, and others are not" {
@@ -671,11 +671,11 @@ example() {
 	call setup
 	expect 'e.error.context.line == 4'
 	call up
-	expect 'e.error.context.line == 7 and "line 7 of tasks.lua" in e.error.message'
+	expect 'e.error.context.line == 7 and "tasks.lua:7: no-such-program is not in PATH" == e.error.message'
 	for name in escaped made; do
 		call "$name"
 		assert_envelope
-		expect '"line" not in e.error.context and "tasks.lua" not in e.error.message and "2: no-such-program" in e.error.message'
+		expect '"line" not in e.error.context and e.error.message.endswith("no-such-program is not in PATH")'
 	done
 }
 
@@ -802,7 +802,7 @@ example() {
 	printf 'return { tasks = {\n\ta = { "A", shell = [[\n\t\tif [[ -f x ]]; then\n\t\t\techo y\n\t\tfi ]] },\n} }\n' >tasks.lua
 	call a
 	assert_envelope
-	expect '"tasks.lua:3: a text that begins with [[ ends at the ]] on this line" in e.error.message and "[=[" in e.error.fix_required'
+	expect '"tasks.lua:3: the text that begins with [[ in line 2 ends at this ]]" in e.error.message and "[=[" in e.error.fix_required'
 	sed -i 's/shell = \[\[/shell = [=[/; s/fi \]\]/fi ]=]/' tasks.lua
 	call a --help
 	[ "$status" -eq 0 ]

@@ -304,6 +304,54 @@ static void a_fix_that_the_message_contains_is_printed_once(void **state UNUSED)
 	assert_contains(seen(), "  fix: Fix the syntax error\n");
 }
 
+static void nothing_is_said_twice(void **state UNUSED)
+{
+	struct report *r = &run.verdict.report;
+
+	failed("VALIDATION_ERROR", "Missing argument --target, which takes text");
+	buf_add_str(&r->suggestion, "--target takes text");
+	buf_add_str(&r->place, "runner deploy --target <string>");
+	notice_error(&run, 2);
+	assert_string_equal(seen(), "deploy: error: Missing argument --target, which takes text\n  code: VALIDATION_ERROR (exit 2)\n"
+	                            "  usage: runner deploy --target <string>\n");
+	failed("VALIDATION_ERROR", "Unknown flag '--taget'");
+	buf_add_str(&r->suggestion, "Did you mean '--target'?");
+	buf_add_str(&r->fix_command, "runner deploy --target x"); /* says both */
+	buf_add_str(&r->place, "runner deploy [options]");
+	notice_error(&run, 2);
+	assert_string_equal(seen(), "deploy: error: Unknown flag '--taget'\n  code: VALIDATION_ERROR (exit 2)\n"
+	                            "  run: runner deploy --target x\n");
+	run.plan.verbose = true;
+	notice_error(&run, 2);
+	assert_contains(seen(), "hint: Did you mean '--target'?\n");
+	run.plan.verbose = false;
+	failed("SUBPROCESS_FAILED", "make exited with status 2: gone");
+	buf_add_str(&r->output, "\n    gone");
+	notice_error(&run, 1);
+	assert_lacks(seen(), "output:");
+	buf_add_str(&r->output, "\n    going");
+	notice_error(&run, 1);
+	assert_contains(seen(), "  output: \n    going\n");
+}
+
+static void a_mistake_of_a_script_says_where_once_and_is_none_of_runner(void **state UNUSED)
+{
+	struct report *r = &run.verdict.report;
+
+	failed("INTERNAL_ERROR", "/p/commands/x.lua:3: there is no ctx:shell");
+	buf_add_str(&r->place, "commands/x.lua:3\n    ctx:shell(1)");
+	notice_error(&run, 1);
+	assert_string_equal(seen(), "deploy: error: /p/commands/x.lua:3: there is no ctx:shell\n"
+	                            "  code: INTERNAL_ERROR (exit 1), an error of the script\n  line: ctx:shell(1)\n");
+	failed("INTERNAL_ERROR", "boom");
+	buf_add_str(&r->place, "commands/x.lua:3\n    ctx:shell(1)");
+	notice_error(&run, 1);
+	assert_contains(seen(), "  at: commands/x.lua:3\n    ctx:shell(1)\n");
+	failed("INTERNAL_ERROR", "boom"); /* of runner, as far as is known */
+	notice_error(&run, 1);
+	assert_contains(seen(), "(exit 1)\n  retryable: maybe\n");
+}
+
 static void a_traceback_is_for_crashes_and_for_verbose(void **state UNUSED)
 {
 	static const char *const codes[] = { "INTERNAL_ERROR", "UNAVAILABLE" };
@@ -352,6 +400,8 @@ int main(void)
 		TEST(quiet_hides_all_of_it_but_the_verdict),
 		TEST(an_error_for_people_shows_the_code_whether_to_retry_and_what_to_do),
 		TEST(a_fix_that_the_message_contains_is_printed_once),
+		TEST(nothing_is_said_twice),
+		TEST(a_mistake_of_a_script_says_where_once_and_is_none_of_runner),
 		TEST(a_traceback_is_for_crashes_and_for_verbose),
 		TEST(a_warning_is_printed_where_no_envelope_has_it),
 	};

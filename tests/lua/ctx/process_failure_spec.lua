@@ -79,8 +79,8 @@ describe("ctx:run that fails", function()
 
 	it("explains that there is no shell to one string that holds a whole command line", function()
 		local r = run { "git status --short" }
-		assert.equal('There is no shell: write each argument as its own string, { "git", "status", "--short" }',
-			r.suggestion)
+		assert.equal('"git status --short" is one word, and no program has that name', r.error)
+		assert.equal('Write ctx:run{ "git", "status", "--short" }', r.suggestion)
 	end)
 
 	it("turns a declared exit status into a retryable error, with or without check", function()

@@ -134,7 +134,7 @@ describe("command.check: the normal form", function()
 end)
 
 describe("command.check: a command that may leave half its work", function()
-	local LINE = 'TIMEOUT = { retryable = false, side_effects = "partial" },'
+	local LINE = 'TIMEOUT = { retryable = false, side_effects = "partial" }'
 
 	it("must declare what a timeout means, and is shown the line to add", function()
 		for _, level in ipairs({ "mutating", "destructive" }) do
@@ -198,17 +198,17 @@ describe("command.check refuses", function()
 	local ROWS = {
 		["a row that is no table"] = { { "text" }, 'args.1 is "text"' },
 		["a row without a name"] = { { { type = "string" } }, "args.1.name is missing" },
-		["a row without a type"] = { { { "a" } }, "args.a.type is missing" },
-		["an unknown type"] = { { { "a", "strng" } }, 'args.a.type is "strng"' },
+		["a row without a type"] = { { { "a" } }, 'argument \'a\' has no type. Write { "a", "string" }' },
+		["an unknown type"] = { { { "a", "strng" } }, 'type of argument \'a\' is "strng". Write "string"' },
 		["a name in capitals"] = { { { "Keep", "integer" } }, "args.Keep.name" },
 		["an unknown key of a row"] = { { { "a", "string", requird = true } }, "Rename 'requird' to 'required'" },
 		["the same name twice"] = { { { "a", "string" }, { "a", "string" } }, "already taken by argument 'a'" },
 		["names that are spelt alike"] = { { { "a_b", "string" }, { "a-b", "string" } }, "already taken by argument 'a_b'" },
 		["a name that another boolean's --no- takes"] = { { { "x", "boolean" }, { "no-x", "string" } }, "already taken by argument 'x'" },
 		["the same short twice"] = { { { "a", "string", short = "a" }, { "b", "string", short = "a" } }, "args.b.short" },
-		["a name of the framework"] = { { { "timeout", "duration" } }, "is taken by runner's own flag --timeout" },
-		["a name of the framework with _"] = { { { "retry_delay", "duration" } }, "runner's own flag --retry-delay" },
-		["a name that begins as --runner-NAME does"] = { { { "runner_x", "string" } }, "runner's own flag --runner-x" },
+		["a name of the framework"] = { { { "timeout", "duration" } }, "can't be named timeout: runner has a flag --timeout" },
+		["a name of the framework with _"] = { { { "retry_delay", "duration" } }, "can't be named retry_delay: runner has a flag --retry-delay" },
+		["a name that begins as --runner-NAME does"] = { { { "runner_x", "string" } }, "names that begin so are runner's own" },
 		["a short of the framework"] = { { { "a", "string", short = "h" } }, "runner's own flag -h" },
 		["a short of two letters"] = { { { "a", "string", short = "ab" } }, "Write one letter" },
 		["an enum without values"] = { { { "a", "enum" } }, "args.a.values is missing" },

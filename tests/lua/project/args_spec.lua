@@ -209,7 +209,7 @@ describe("args: arrays", function()
 
 	it("checks every item by the rules of the row", function()
 		local list = { { "n", "array", items = "integer", max = 9 } }
-		assert.equal("Invalid n '10': expected a whole number of at most 9",
+		assert.equal("Invalid --n '10': expected a whole number of at most 9",
 			problem(list, { "--n=1", "--n=10" }).message)
 		assert.equal("Unknown e 'c'",
 			problem({ { "e", "array", items = "enum", values = { "a", "b" } } }, { "--e=a", "--e=c" }).message)
@@ -352,7 +352,8 @@ describe("args: problems", function()
 			"release INVALID_ARGUMENT", "keep INVALID_ARGUMENT", "--bogus UNKNOWN_FLAG", "timeout INVALID_ARGUMENT",
 			"target MISSING_ARGUMENT", "arguments INVALID_ARGUMENT",
 		}, found)
-		assert.equal("Unexpected argument 'more'", r.problems[6].message) -- 'extra' may be the value of --bogus
+		assert.equal("Unexpected argument 'more': this command takes only <release>",
+			r.problems[6].message) -- 'extra' may be the value of --bogus
 	end)
 
 	it("says how to give a missing argument", function()
@@ -407,15 +408,15 @@ describe("args: problems", function()
 		local function words(key, n)
 			return problem({ { "v", "string", [key] = n } }, { "--v", key == "min_length" and "" or "abcde" }).message
 		end
-		assert.equal("Invalid v '': expected text of at least 1 character", words("min_length", 1))
-		assert.equal("Invalid v '': expected text of at least 2 characters", words("min_length", 2))
-		assert.equal("Invalid v 'abcde': expected text of at most 1 character", words("max_length", 1))
+		assert.equal("Invalid --v '': expected text of at least 1 character", words("min_length", 1))
+		assert.equal("Invalid --v '': expected text of at least 2 characters", words("min_length", 2))
+		assert.equal("Invalid --v 'abcde': expected text of at most 1 character", words("max_length", 1))
 	end)
 
 	it("takes the value of a boolean's letter", function()
 		assert.is_false(values(DEPLOY, { "-f=no", "-tdev" }).force)
 		assert.same({ true, true }, { values(DEPLOY, { "-df=1", "-tdev" }).force, values(DEPLOY, { "-df=1", "-tdev" }).dry_run })
-		assert.equal("Invalid force 'maybe': expected true or false", problem(DEPLOY, { "-f=maybe", "-tdev" }).message)
+		assert.equal("Invalid --force 'maybe': expected true or false", problem(DEPLOY, { "-f=maybe", "-tdev" }).message)
 	end)
 
 	it("counts every problem, also those that it does not list", function()
