@@ -7,9 +7,12 @@ local words_of = require "runner.core.search_words"
 
 local M = {}
 
-local FIELDS = { { "name", 4 }, { "keywords", 4 }, { "description", 2 }, { "more", 0.7 } }
+local FIELDS = { { "name", 3 }, { "keywords", 4 }, { "description", 2 }, { "more", 0.7 } }
 local SATURATION, LENGTH = 1.2, 0.3 -- k1 and b of BM25
-local SYNONYM, JOINED, MISSPELT, PART = 0.55, 1.0, 0.7, 0.4 -- what a word counts that isn't the one that was asked for
+local JOINED, SAID, MISSPELT, PART = 1.0, 0.9, 0.7, 0.4 -- what a word counts that isn't the one that was asked for
+local WEAK, SPOKEN = 0.5, 0.5 -- a word that says little; one of a phrase that has been understood
+local MOST_WORDS = 64 -- of a question
+local APART = 4 -- words from one of a phrase to the next
 local ENOUGH = 0.5 -- of the best one's score: what has less is not shown
 
 local function each_word(text, visit)
@@ -54,11 +57,19 @@ local function index_of(texts)
 	return index
 end
 
--- Stems that stand for a word of the question, with what each counts.
-local function meant_by(stem, index)
-	local out = { [stem] = 1 }
-	for other in next, words_of.same[stem] or {} do
-		out[other] = SYNONYM
+local function add_meanings(out, stem, weight)
+	out[stem] = math.max(out[stem] or 0, weight)
+	for other, near in next, words_of.same[stem] or {} do
+		out[other] = math.max(out[other] or 0, weight * near)
+	end
+end
+
+-- Stems that stand for a word of the question, with what each counts: of itself, and of the phrases that it begins.
+local function meant_by(stem, said, index)
+	local out = {}
+	add_meanings(out, stem, 1)
+	for means in next, said do
+		add_meanings(out, means, SAID)
 	end
 	for one in next, out do
 		if index.holders[one] then
@@ -79,26 +90,62 @@ local function meant_by(stem, index)
 	return out
 end
 
--- The words of a question: each with the stems that it may mean. Two that are one word somewhere ("roll back") count as that.
-local function asked_of(question, index)
-	local words, asked, before = {}, {}, nil
-	each_word(question, function(word)
-		local joined = before and words_of.stem(before .. word)
-		if joined and (index.holders[joined] or words_of.same[joined]) then
-			words[#words + 1] = { stem = joined, weight = JOINED }
+-- Where the words of a phrase stand that begins at a place; nil: they don't.
+local function places_of(phrase, stems, i)
+	local places = { i }
+	for n = 2, #phrase do
+		local last = places[n - 1]
+		for k = last + 1, math.min(last + APART, #stems) do
+			places[n] = places[n] or stems[k] == phrase[n] and k or nil
 		end
-		words[#words + 1] = not words_of.empty[word] and { stem = words_of.stem(word), weight = 1 } or nil
-		before = word
-	end)
-	for i, word in ipairs(words) do
-		asked[i] = { weight = word.weight, stems = meant_by(word.stem, index) }
+		if not places[n] then
+			return nil
+		end
 	end
-	return asked
+	return places
+end
+
+-- What the phrases of a question mean, by the place of their first words, and how much is left of each word that is part of one.
+local function phrases_in(stems)
+	local said, left = {}, {}
+	for i, stem in ipairs(stems) do
+		said[i] = {}
+		for _, phrase in ipairs(words_of.phrases[stem] or {}) do
+			for n, at in ipairs(places_of(phrase.words, stems, i) or {}) do
+				said[i][phrase.means] = true
+				left[at] = n > 1 and SPOKEN or left[at]
+			end
+		end
+	end
+	return said, left
 end
 
 local function rarity(stem, index)
 	local holders = index.holders[stem] or 0
 	return math.log(1 + (#index.texts - holders + 0.5) / (holders + 0.5))
+end
+
+-- The words of a question: each with the stems that it may mean. Two that are one word somewhere ("roll back") count as that.
+local function asked_of(question, index)
+	local words, stems, asked = {}, {}, {}
+	each_word(question, function(word)
+		if #words < MOST_WORDS then
+			words[#words + 1], stems[#stems + 1] = word, words_of.stem(word)
+		end
+	end)
+	local said, left = phrases_in(stems)
+	for i, stem in ipairs(stems) do
+		local joined = words[i - 1] and words_of.stem(words[i - 1] .. words[i])
+		if joined and (index.holders[joined] or words_of.same[joined]) then
+			asked[#asked + 1] = { weight = JOINED, stems = meant_by(joined, {}, index), most = math.huge }
+		end
+		if not words_of.empty[words[i]] or next(said[i]) then
+			local weight = next(said[i]) and 1 or words_of.weak[words[i]] and WEAK or 1
+			local most = not next(said[i]) and index.holders[stem] and rarity(stem, index) or math.huge -- others count no more than it
+			asked[#asked + 1] = { weight = weight * (left[i] or 1), stems = meant_by(stem, said[i], index), most = most }
+		end
+	end
+	return asked
 end
 
 -- The best of the stems that a word may mean.
@@ -110,7 +157,7 @@ local function score_of(text, asked, index)
 		for stem, weight in next, word.stems do
 			local amount = text.found[stem]
 			if amount then
-				best = math.max(best, weight * rarity(stem, index) * amount * (SATURATION + 1) / (amount + norm))
+				best = math.max(best, weight * math.min(word.most, rarity(stem, index)) * amount * (SATURATION + 1) / (amount + norm))
 			end
 		end
 		sum = sum + best * word.weight

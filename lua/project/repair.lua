@@ -34,7 +34,7 @@ local function likeness(typed, word)
 		return 0.95
 	elseif arguments.negates(typed) or arguments.negates(word) then
 		return 0
-	elseif (search_words.same[a] or {})[b] then
+	elseif search_words.is_same(a, b) then
 		return 0.7
 	elseif #word < #typed + 4 and arguments.is_near(typed, word) then
 		return 0.8

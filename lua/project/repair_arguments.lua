@@ -76,7 +76,7 @@ local function one_of(text, list)
 		end
 		begin[#begin + 1] = #lower > 2 and (other:sub(1, #lower) == lower or lower:sub(1, #other) == other) and value or nil
 		local stem, its = search_words.stem(lower), search_words.stem(other)
-		same[#same + 1] = (stem == its or (search_words.same[stem] or {})[its]) and value or nil
+		same[#same + 1] = (stem == its or search_words.is_same(stem, its)) and value or nil
 	end
 	return sole(begin) or not begin[1] and (sole(suggest.nearest(text, list, 2)) or sole(same)) or nil
 end
@@ -141,8 +141,7 @@ local function covers(long, short)
 end
 
 local function is_used_for(a, b)
-	local first, second = search_words.stem(a), search_words.stem(b)
-	return (search_words.same[first] or {})[second] ~= nil
+	return search_words.is_same(search_words.stem(a), search_words.stem(b))
 end
 
 -- "svc" → service

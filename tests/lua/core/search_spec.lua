@@ -8,7 +8,8 @@ local search_text = require "runner.tools.search_text"
 local FIRST = 3 -- where the right one must be
 
 -- Of 104 questions that were looked at while the words were written, and of 103 that were not: never lower these.
-local LOOKED_AT, HELD_OUT = 99, 91
+local LOOKED_AT, HELD_OUT = 100, 101
+local LATEST, LATER = 194, 180 -- of 201 and 210 (tests/search/commands.lua)
 
 local function texts()
 	local out = {}
@@ -55,10 +56,34 @@ describe("search", function()
 		assert.is_true(HELD_OUT / (#asked // 2) >= 0.8)
 	end)
 
-	it("finds something for every one of them", function()
+	it("has it for 201 plain questions and for 210 that don't name what they want, and something for every one", function()
 		local list = texts()
-		for _, one in ipairs(commands.questions()) do
-			assert.is_not_nil(search.rank(list, one.question)[1], one.question)
+		for file, least in pairs { ["latest.txt"] = LATEST, ["later.txt"] = LATER, ["questions.txt"] = LOOKED_AT + HELD_OUT } do
+			local right = 0
+			for _, one in ipairs(commands.questions(file)) do
+				local ok, found = is_found(list, one)
+				right = right + (ok and 1 or 0)
+				assert.is_true(ok or found[1] ~= nil, one.question)
+			end
+			assert.is_true(right >= least, ("%s: %d"):format(file, right))
+		end
+	end)
+
+	it("knows verbs with their particles, also apart, and what people say in place of a word", function()
+		local list = {}
+		for i, name in ipairs { "login", "logs", "service scale", "service disable", "service enable", "backup", "alert silence", "user remove",
+			"service rollback", "service stop", "service start", "report", "order list" } do
+			list[i] = { name = name, description = "Do it" }
+		end
+		for question, name in pairs { ["increase capacity"] = "service scale", ["authenticate"] = "login", ["log in"] = "login",
+			["save a copy"] = "backup", ["turn off the service"] = "service disable", ["turn the service off"] = "service disable",
+			["switch it on"] = "service enable", ["get rid of a user"] = "user remove", ["stop notifications"] = "alert silence",
+			["stop the notifications"] = "alert silence", ["shut down the service"] = "service stop", ["bring the service up"] = "service start",
+			["roll the service back"] = "service rollback", ["go back to the old version"] = "service rollback" } do
+			assert.equal(name, names(list, question)[1], question)
+		end
+		for _, question in ipairs { ("turn off "):rep(20000), ("turn "):rep(50000) } do
+			names(list, question) -- soon
 		end
 	end)
 
