@@ -13,7 +13,7 @@ M.INDEX_MAX = 1500
 M.MARK = "runner generate-skills" -- in each file; one without it is somebody else's
 
 local PAGE_MOST = 30 -- commands of a page
-local REST = "COMMANDS" -- the page of commands in no group; no group can have this name
+local REST = "_commands" -- the page of commands in no group; no group can have this name
 
 -- What a caller types in front of a command's name.
 local function program()
@@ -55,7 +55,8 @@ function M.pages(rows)
 	for _, key in ipairs(order) do
 		for first = 1, #groups[key], PAGE_MOST do
 			local part = first > 1 and ".%d" or ""
-			out[#out + 1] = { file = key .. part:format(first // PAGE_MOST + 1) .. ".md", group = key ~= REST and key or nil,
+			local name = key:lower() == "skill" and "_" .. key or key -- SKILL.md is the index, also where case is ignored
+			out[#out + 1] = { file = name .. part:format(first // PAGE_MOST + 1) .. ".md", group = key ~= REST and key or nil,
 				rows = table.move(groups[key], first, math.min(first + PAGE_MOST - 1, #groups[key]), 1, {}) }
 		end
 	end

@@ -143,7 +143,7 @@ calls_of() {
 	body secret 'hidden = true,' <<<'return {}'
 	sed -i 's/"safe"/"destructive"/; s/danger_level/timeout = "none", danger_level/' commands/db/wipe.lua commands/db/reset.lua
 	answers 0 generate-skills
-	expect '[(s["path"], s.get("commands")) for s in e.data["skills"]] == [(".claude/skills/my-shop/db.md", ["db import", "db list", "db reset", "db show", "db wipe"]), (".claude/skills/my-shop/COMMANDS.md", ["rules", "sign"]), (".claude/skills/my-shop/SKILL.md", None)]'
+	expect '[(s["path"], s.get("commands")) for s in e.data["skills"]] == [(".claude/skills/my-shop/db.md", ["db import", "db list", "db reset", "db show", "db wipe"]), (".claude/skills/my-shop/_commands.md", ["rules", "sign"]), (".claude/skills/my-shop/SKILL.md", None)]'
 	expect 'all(s["bytes"] == len(open(s["path"]).read().encode()) for s in e.data["skills"])'
 	cd .claude/skills/my-shop
 	python3 - <<-'PY'
@@ -191,8 +191,12 @@ calls_of() {
 	ln -s ../../runner.lua s/shop/link.md
 	rm -r commands/db
 	answers 0 generate-skills --output-dir s
-	[ "$(ls s/shop)" = $'COMMANDS.md\nSKILL.md\nlink.md\nnotes.md' ]
+	[ "$(ls s/shop)" = $'SKILL.md\n_commands.md\nlink.md\nnotes.md' ]
 	[ "$(cat s/shop/notes.md)" = mine ]
+	for name in skill/a skill/b SKILL/a SKILL/b; do body "$name" '' <<<'return {}'; done
+	answers 0 generate-skills --output-dir s
+	[ "$(ls s/shop)" = $'SKILL.md\n_SKILL.md\n_commands.md\n_skill.md\nlink.md\nnotes.md' ]
+	grep -q '^# shop: 5 commands' s/shop/SKILL.md
 	echo '# my own' >s/shop/SKILL.md
 	answers 6 generate-skills --output-dir s
 	expect 'e.error["code"] == "ALREADY_EXISTS" and "--output-dir" in e.error["fix_required"]'
@@ -227,7 +231,7 @@ calls_of() {
 	answers 0 generate-skills
 	[ "$(wc -c <.claude/skills/*/SKILL.md)" -le 1500 ]
 	grep -q 'more pages are here' .claude/skills/*/SKILL.md
-	[ -e ".claude/skills/$(ls .claude/skills)/COMMANDS.3.md" ]
+	[ -e ".claude/skills/$(ls .claude/skills)/_commands.3.md" ]
 	expect "sum(len(s.get('commands', [])) for s in e.data['skills']) == 330"
 }
 

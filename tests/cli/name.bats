@@ -200,12 +200,12 @@ mine() {
 @test "the documents for agents call the tool by its name" {
 	printf 'return { description = "Greet", danger_level = "safe", args = { { "who", "string" } }, examples = { { command = "runner hello --who Ada" } }, run = print }' >commands/hello.lua
 	mine generate-skills --output-dir s
-	grep -q "^    my-tool hello --who Ada" s/my-tool/COMMANDS.md
-	grep -qx "## my-tool hello" s/my-tool/COMMANDS.md
+	grep -q "^    my-tool hello --who Ada" s/my-tool/_commands.md
+	grep -qx "## my-tool hello" s/my-tool/_commands.md
 	run grep -rw "runner [a-z]*\|.runner." s
 	[ "$(grep -v "runner-up" <<<"$output")" = "" ]
 	call generate-skills --output-dir r
-	grep -q "^    runner hello --who Ada" r/*/COMMANDS.md
+	grep -q "^    runner hello --who Ada" r/*/_commands.md
 }
 
 @test "what the tool starts of itself speaks as it does: calls of exec, jobs" {
