@@ -75,3 +75,36 @@ refused() {
 	[ "$(of audit-row audit.jsonl)" -ge 8 ]
 	refused audit-row '{"event":"end"}'
 }
+
+# manifest_of ARGS…: the manifest, on a line of its own
+manifest_of() {
+	answers 0 manifest "$@"
+	python3 -c 'import json; print(json.dumps(json.load(open("out.txt"))["data"]))'
+}
+
+@test "the manifest: whole, compact, of a group and of one command, with what departs from the spec's schema and nothing else" {
+	known
+	cp -r "$ROOT"/tests/criteria/project/* .
+	body db/look 'exit_codes = { UNAVAILABLE = { description = "down", retryable = "maybe", side_effects = "partial" } },' <<<'return 1'
+	body db/more 'exit_codes = { TIMEOUT = { retryable = true, side_effects = "partial" } },' <<<'return 1'
+	for args in '' --compact db 'db look'; do
+		# shellcheck disable=SC2086
+		manifest_of $args
+	done >manifests.jsonl
+	grep -q '"maybe"' manifests.jsonl
+	[ "$(of manifest manifests.jsonl)" -eq 4 ]
+	refused manifest '{"commands":{}}'
+	refused manifest '{"schema_version":"3.1","framework_version":"1","etag":"x","commands":{"a":{"description":"x"}}}'
+	python3 - "$ROOT" <<-'PY'
+		import json, sys
+		read = lambda path: json.load(open(sys.argv[1] + path))
+		ours, spec = read("/docs/schema/manifest.json"), read("/lua/agent_spec/manifest-response.json")
+		entry = ours["definitions"].pop("ExitCodeEntry")["properties"]
+		assert entry.pop("retryable") == {"enum": [True, False, "maybe"]}
+		theirs = read("/lua/agent_spec/exit-code-entry.json")["properties"]
+		theirs.pop("retryable")
+		assert entry == theirs
+		same = lambda schema: json.dumps({key: schema[key] for key in ("required", "properties", "definitions")}).replace("#/definitions/ExitCodeEntry", "exit-code-entry.json")
+		assert same(ours) == same(spec)
+	PY
+}

@@ -53,6 +53,53 @@ workflow() {
 	[ -z "$output" ]
 }
 
+# kept NAME: the last answer, as one of the values of docs/schema/NAME.json
+kept() {
+	mkdir -p "values/$1"
+	python3 -c 'import json, sys; print(json.dumps(eval(sys.argv[1], {"e": json.load(open("out.txt"))})))' "${2:-e}" >"values/$1/$RANDOM$RANDOM.json"
+}
+
+@test "ajv takes every other published schema, and what the program prints by it" {
+	not_sanitized "read by others"
+	need_packages
+	known
+	cp -r "$ROOT"/tests/criteria/project/* .
+	sed -i 's/name = "probes",/name = "probes", audit = { path = "audit.jsonl" },/' runner.lua
+	local args name
+	for args in hello 'fail --code CONFLICT' 'hello --nope' 'rows --limit 3' 'slow --timeout 1s' 'noise' 'open' 'make --dry-run' nosuch; do
+		# shellcheck disable=SC2086
+		call $args
+		kept envelope
+	done
+	for args in '' --compact hello; do
+		# shellcheck disable=SC2086
+		call manifest $args
+		kept manifest 'e["data"]'
+	done
+	answers 0 later
+	kept job 'e["data"]'
+	answers 0 job wait "$(field 'e.data["job_id"]')"
+	mkdir -p values/stream-line values/audit-row values/exec-request
+	"$RUNNER" events --stream >stream.jsonl
+	"$RUNNER" events --stream --fail >>stream.jsonl || true
+	split -l 1 --additional-suffix=.json stream.jsonl values/stream-line/
+	split -l 1 --additional-suffix=.json audit.jsonl values/audit-row/
+	echo '{"_cmd":"hello","_opts":{"timeout":"5s"},"_id":7,"name":"Ada"}' >values/exec-request/one.json
+	"$RUNNER" exec <values/exec-request/one.json
+	for name in envelope manifest job stream-line audit-row exec-request; do
+		ajv "$ROOT/docs/schema/$name.json" values/"$name"/*.json >>verdicts
+	done
+	[ "$(wc -l <verdicts)" -ge 40 ]
+	run grep -v '^valid ' verdicts
+	[ -z "$output" ]
+	for name in envelope manifest job stream-line audit-row exec-request; do
+		echo '[]' >nope.json
+		run ajv "$ROOT/docs/schema/$name.json" nope.json
+		[[ $output == invalid* ]]
+	done
+	ajv "$ROOT/docs/schema/conformance-result.json"
+}
+
 @test "ajv and workflow check judge alike what people get wrong" {
 	need_packages
 	local line number=0

@@ -1,4 +1,4 @@
-"""JSON Schema, as much of draft 07 as docs/schema/envelope.json uses, without any
+"""JSON Schema, as much of draft 07 as the schemas of docs/schema use, without any
 dependency. A keyword it does not know is an error of the schema, never ignored.
 
 schema.py FILE…                 validate each file's JSON against docs/schema/envelope.json
@@ -128,6 +128,13 @@ KEYWORDS = {
     "maximum": lambda _, v, rule, _s, path: unless(not is_number(v) or v <= rule, path, f"{v} is above {rule}"),
     "minItems": lambda _, v, rule, _s, path: unless(not isinstance(v, list) or len(v) >= rule, path, "has too few items"),
     "maxItems": lambda _, v, rule, _s, path: unless(not isinstance(v, list) or len(v) <= rule, path, "has too many items"),
+    "minLength": lambda _, v, rule, _s, path: unless(not isinstance(v, str) or len(v) >= rule, path, "is too short"),
+    "maxLength": lambda _, v, rule, _s, path: unless(not isinstance(v, str) or len(v) <= rule, path, "is too long"),
+    "uniqueItems": lambda _, v, rule, _s, path: unless(not (rule and isinstance(v, list)) or len({json.dumps(i) for i in v}) == len(v), path,
+                                                       "has an item twice"),
+    "propertyNames": lambda self, v, rule, _s, path: [e for key in v for e in self.errors(key, rule, f"{path}.{key}")] if isinstance(v, dict) else [],
+    "dependencies": lambda _, v, rule, _s, path: [f"{path}: {key} needs {name}" for key, names in rule.items() if isinstance(v, dict) and key in v
+                                                  for name in names if name not in v],
     "required": check_required,
     "properties": Validator.properties,
     "additionalProperties": Validator.additional,
