@@ -100,9 +100,39 @@ local function text_of(candidates)
 	return table.concat(parts)
 end
 
+local function on_a_line(text)
+	return (host.clean(text):gsub("[\n\t]", " "))
+end
+
+-- A candidate as the script of a shell takes it.
+local LINES = {}
+
+-- What printf %q of bash makes of it.
+function LINES.bash(candidate)
+	local text = on_a_line(candidate.value)
+	if text:find "[^%w_./:@%%+=-]" then
+		text = text:gsub("[^%w_./:@%%+=\x80-\xff~#-]", "\\%0"):gsub("^[~#]", "\\%0"):gsub("([=:])~", "%1\\~")
+	end
+	return text
+end
+
+-- As _describe takes it.
+function LINES.zsh(candidate)
+	local text, description = on_a_line(candidate.value):gsub(":", "\\:"), candidate.description or ""
+	return description == "" and text or text .. ":" .. on_a_line(description)
+end
+
 -- What nobody reads is not made.
-local function offer(candidates)
-	if attempt.format == "plain" then
+local function offer(candidates, shell)
+	local line = attempt.format == "tsv" and LINES[shell]
+	if line then
+		local lines = {}
+		for i = 1, #candidates do
+			lines[i] = line(candidates[i]) .. "\n"
+		end
+		display.set { tsv = table.concat(lines) }
+		return json.array {}
+	elseif attempt.format == "plain" then
 		display.set { plain = text_of(candidates) }
 		return json.array {}
 	end
@@ -127,6 +157,6 @@ return {
 		if #args.words == 0 then
 			return script(args.shell)
 		end
-		return offer(completion.candidates(args.words, attempt.project, ids, args.shell))
+		return offer(completion.candidates(args.words, attempt.project, ids, args.shell), args.shell)
 	end,
 }

@@ -15,6 +15,7 @@ local M = {}
 
 local PRIVATE_FOLDER, PRIVATE_FILE = 448, 384 -- 0700, 0600
 local FILE_MAX = 8 << 20 -- bytes
+local KEPT_MS = 30 * 24 * 3600 * 1000
 local LONGEST = 4096 -- bytes of a line; what is longer is loaded each time
 
 ---A script for a shell is text wherever it goes, unless a flag says otherwise.
@@ -163,13 +164,14 @@ end
 local Cache = {}
 Cache.__index = Cache
 
-local function path_for(folder)
+-- Each program has its own: two of them would else write it again, again and again.
+local function path_for(folder, first)
 	local state = paths.state()
-	return state and ("%s/declarations/%s"):format(state, host.digest(folder))
+	return state and ("%s/declarations/%s-%s"):format(state, host.digest(folder), host.digest(first))
 end
 
 local function open(folder, first)
-	local path = path_for(folder)
+	local path = path_for(folder, first)
 	local text = path and listing.own(path, FILE_MAX)
 	if not text or text:sub(1, #first) ~= first or text:sub(-1) ~= "\n" then
 		text = first
@@ -212,9 +214,19 @@ function Cache:put(name, mark, command, required)
 	self.fresh[name] = #line <= LONGEST and line or nil
 end
 
+-- What other programs have kept of a folder, and not for a month.
+local function forget_old(dir, of)
+	for _, name in ipairs(fs.list(dir) or {}) do
+		local stat = name:sub(1, #of) == of and fs.lstat(dir .. name)
+		if stat and stat.mtime * 1000 < host.wall_ms() - KEPT_MS then
+			os.remove(dir .. name)
+		end
+	end
+end
+
 -- Nothing above our own folder is created.
 function Cache:save()
-	local path, state = path_for(self.folder), paths.state()
+	local path, state = path_for(self.folder, self.first), paths.state()
 	if next(self.fresh) == nil or not path or not fs.stat(state) then
 		return
 	end
@@ -230,6 +242,7 @@ function Cache:save()
 	if listing.fits(#text) then
 		fs.mkdir(state .. "/declarations", PRIVATE_FOLDER)
 		fs.write(path, text, PRIVATE_FILE, false)
+		forget_old(state .. "/declarations/", host.digest(self.folder))
 	end
 end
 

@@ -1,5 +1,6 @@
 -- completion_scripts: the shell scripts that complete runner. Each calls `runner completion SHELL --format
--- plain -- WORDS…`: one candidate per line, a tab, its description; if there are none, files are completed.
+-- plain -- WORDS…`: one candidate per line, a tab, its description; if there are none, files are completed. Those of
+-- bash and zsh split the lines at once: they ask for --format tsv, each candidate as the shell takes it, without a tab.
 -- A program that is typed as a path is not run for a Tab: that of PATH answers. Each is also a file for the
 -- folder where its shell looks for such scripts (make install).
 
@@ -18,9 +19,15 @@ _runner_completion() {
 		fi
 	done
 	COMPREPLY=()
-	found=$(command "$program" completion bash --format plain -- "${words[@]}" 2>/dev/null </dev/null) || return 0
-	while IFS=$'\t' read -r value _; do
-		[[ -z $value ]] || printf -v value %q "$value"
+	found=$(command "$program" completion bash --format tsv -- "${words[@]}" 2>/dev/null </dev/null) || return 0
+	if [[ $found != *$'\t'* ]] && ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)); then
+		local - IFS=$'\n'
+		set -f
+		COMPREPLY=($found)
+		return 0
+	fi
+	while IFS=$'\t' read -r value word; do # an older bash, or an older runner, which quotes nothing
+		[[ -z $value || $found != *$'\t'* ]] || printf -v value %q "$value"
 		[[ -z $value ]] || COMPREPLY+=("$value")
 	done <<<"$found"
 }
@@ -32,10 +39,14 @@ _runner_completion() {
 	local -a candidates
 	local value description found program=${words[1]}
 	[[ $program == */* ]] && program=runner
-	found=$(command "$program" completion zsh --format plain -- "${(@)words[2,CURRENT]}" 2>/dev/null </dev/null) || found=
-	while IFS=$'\t' read -r value description; do
-		[[ -z $value ]] || candidates+=("${value//:/\\:}${description:+:$description}")
-	done <<<"$found"
+	found=$(command "$program" completion zsh --format tsv -- "${(@)words[2,CURRENT]}" 2>/dev/null </dev/null) || found=
+	if [[ $found != *$'\t'* ]]; then
+		candidates=(${(f)found})
+	else # of an older runner
+		while IFS=$'\t' read -r value description; do
+			[[ -z $value ]] || candidates+=("${value//:/\\:}${description:+:$description}")
+		done <<<"$found"
+	fi
 	if (( ${#candidates} )); then
 		_describe 'runner' candidates
 	else

@@ -133,6 +133,41 @@ offers() {
 	[ ! -e bad ]
 }
 
+@test "values are quoted for bash as its printf %q does, and those of an older runner or for an older bash by itself" {
+	mkdir bin
+	command_file pick <<-'LUA'
+		local list = { "a/b:c=d@e%f+g-h_i.j", "plain" }
+		for b = 32, 126 do
+			local c = string.char(b)
+			for _, text in ipairs { c .. "x", b > 32 and c or "y", "x" .. c, "=" .. c, ":" .. c .. "q", c .. c .. "~#" } do list[#list + 1] = text end
+		end
+		return { description = "x", danger_level = "safe", args = { { "to", "enum", values = list } }, run = function() return {} end }
+	LUA
+	answers 0 pick --to plain
+	cat >ask.bash <<-'BASH'
+		source <(runner completion bash)
+		COMP_WORDS=(runner pick --to "") COMP_CWORD=3
+		ask() { _runner_completion; printf '%s\n' "${#COMPREPLY[@]}" "${COMPREPLY[@]}"; }
+		set -f -u
+		ask >now
+		[[ $- == *f*u* && $IFS == $' \t\n' ]] && echo kept
+		printf '#!/bin/sh\nexec "$0.now" completion bash --format plain -- pick --to ""\n' >bin/old
+		chmod +x bin/old
+		COMP_WORDS[0]=old
+		ask >older_runner
+		COMP_WORDS[0]=runner
+		eval "$(declare -f _runner_completion | sed 's/BASH_VERSINFO\[0\]/4/; s/BASH_VERSINFO\[1\]/3/')"
+		ask >older_bash
+	BASH
+	ln -s "$RUNNER" bin/runner
+	ln -s "$RUNNER" bin/old.now
+	run env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" bash ask.bash
+	[ "$output" = kept ]
+	[ "$(wc -l <now)" -gt 570 ]
+	cmp now older_runner
+	cmp now older_bash
+}
+
 @test "an interactive bash completes at a Tab, in the place of the word" {
 	load lib/tmux
 	command -v tmux >/dev/null || skip "no tmux here"

@@ -206,6 +206,27 @@ aged() {
 	expect 'e.data["commands"]["db migrate"] == "Says db/migratf"'
 }
 
+@test "two programs don't take what they know of files from each other; what none has used for a month goes" {
+	call deploy
+	aged
+	cp "$RUNNER" other
+	touch -d '1 hour ago' other
+	sleep 2.1
+	call status
+	env -i "${CLEAN_ENV[@]}" ./other status >out.txt
+	[ "$(find state/runner/declarations -type f | wc -l)" -eq 2 ]
+	rm loaded
+	call
+	env -i "${CLEAN_ENV[@]}" ./other >out.txt
+	call
+	[ "$(sort -u loaded)" = runner.lua ]
+	find state/runner/declarations -type f -exec touch -d '40 days ago' {} +
+	loud deploy "Says more"
+	aged
+	call status
+	[ "$(find state/runner/declarations -type f | wc -l)" -eq 1 ]
+}
+
 @test "a list loads a file again when something that it requires has changed" {
 	mkdir lib
 	echo 'return { text = require("inner") }' >lib/outer.lua
