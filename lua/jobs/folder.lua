@@ -6,6 +6,7 @@ local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local json = require "runner.json"
+local listing = require "runner.listing"
 local paths = require "runner.core.paths"
 local reference = require "runner.core.reference"
 local scope = require "runner.core.scope"
@@ -137,12 +138,39 @@ function M.names(project)
 	return names
 end
 
+---The names of jobs, newest first. All are looked for only where more than the first ones are asked for.
+---@return fun(): string?
+function M.newest()
+	local names = listing.newest(M.root(), "job_") or {}
+	local i, last = 0, names[64]
+	return function()
+		i = i + 1
+		if i > #names and last then
+			local all = M.names()
+			names, i = {}, 1
+			for at = #all, 1, -1 do
+				names[#names + 1] = all[at] < last and all[at] or nil
+			end
+			last = nil
+		end
+		return names[i]
+	end
+end
+
 local function matching(names, text)
 	local found = {}
 	for _, name in ipairs(names) do
 		found[#found + 1] = reference.matches(name, text) and name or nil
 	end
 	return found
+end
+
+local function newest_of(project)
+	for name in M.newest() do
+		if belongs(name, project) then
+			return name
+		end
+	end
 end
 
 local function raise_none(text)
@@ -169,8 +197,7 @@ function M.find(text)
 	if job then
 		return job
 	end
-	local names = M.names(scope.own())
-	local found = text == reference.LAST and { names[#names] } or matching(names, text)
+	local found = text == reference.LAST and { newest_of(scope.own()) } or matching(M.names(scope.own()), text)
 	if #found > 1 then
 		local shown = table.move(found, 1, math.min(#found, 10), 1, {})
 		errors.raise("CONFLICT", ("Ambiguous ID '%s': several jobs match: %s"):format(text, table.concat(shown, ", ")),

@@ -81,9 +81,9 @@ local function backwards(file, take_line, is_enough)
 		at = file:seek("set", at - n)
 		local text = (file:read(n) or "") .. rest
 		local first = at == 0 and 1 or (text:find("\n", 1, true) or #text) + 1
-		local places = {}
-		for place in text:gmatch("()[^\n]*\n?", first) do
-			places[#places + 1] = place <= #text and place or nil
+		local places, place = {}, first
+		while place <= #text do
+			places[#places + 1], place = place, (text:find("\n", place, true) or #text) + 1
 		end
 		for i = #places, 1, -1 do
 			take_line(text:sub(places[i], (places[i + 1] or #text + 1) - 1), at + places[i] - 1)
@@ -144,13 +144,13 @@ end
 function M.calls(matches, enough)
 	local _, file <close> = open()
 	local calls = setmetatable({ by_key = {}, places = {}, bounds = {}, count = 0, damaged = 0 }, Calls)
-	local look_at = math.min(enough, MANY) -- so many are looked through, which takes a time for each
+	local look_at = 0 -- so many calls are looked through, which takes a time for each
 	if file then
 		backwards(file, function(...) calls:take(...) end, function(at)
 			local found, is_enough
 			if calls.count >= look_at then
 				found, is_enough = calls:sorted(at, matches, enough)
-				calls.count, look_at = #found, math.max(2 * #found, MANY)
+				calls.count, look_at = #found, #found < MANY and 0 or 2 * #found
 			end
 			return is_enough
 		end)

@@ -20,6 +20,7 @@
 #include "../worker/scratch.h"
 
 #define CHUNK ((size_t)128 << 10)
+#define LITTLE 4095 /* most files of ours have less */
 #define READ_MAX_DEFAULT ((lua_Integer)256 << 20)
 
 /* --- read --------------------------------------------------------------------------- */
@@ -47,9 +48,9 @@ static int read_all(int fd, size_t max, struct buf *out)
 	ssize_t got;
 
 	do {
-		if (buf_reserve(out, CHUNK) < 0)
+		if (buf_reserve(out, LITTLE) < 0)
 			return errno = ENOMEM, -1;
-		got = read_some(fd, out->data + out->len, CHUNK - 1);
+		got = read_some(fd, out->data + out->len, MIN_OF(out->cap - out->len - 1, CHUNK));
 		if (got < 0)
 			return -1;
 		out->len += (size_t)got;

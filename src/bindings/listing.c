@@ -5,6 +5,8 @@
  *   folder(path)    names, marks: those of NAME.lua that are regular files, sorted; with their marks, or
  *                   false; then the names of folders. nil where it can't be read
  *   sorted(t)       its string keys in order: faster than table.sort, which a Tab would feel
+ *   newest(path, prefix, before)   at most 64 names of that form (the prefix, then letters and digits), the greatest first,
+ *                   all below `before` if that is given; nil where the folder can't be read. Its size costs no memory
  *   mark(path)      the mark of any regular file; nil: none, or it is too young
  *   line(text, at, beginning)  of the line of a cache that begins so (with the newline before it): where that ends,
  *                   "h" or "v", a word, and three texts, its fields; nil: there is none, or it is damaged. The search
@@ -15,6 +17,7 @@
  * A mark is device, inode, size, mtime and ctime in ns, owner and mode. A file that was changed less than
  * 2 s ago has none: within the granularity of a file system's clock it may change again, unseen.
  */
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -136,6 +139,57 @@ static int look(const char *path, const struct buf *order, size_t count, struct 
 	}
 	xclose(&fd);
 	return out->failed ? -1 : 0;
+}
+
+#define NEWEST 64
+#define NAME_CAP 64
+
+struct newest {
+	size_t count;
+	char names[NEWEST][NAME_CAP]; /* the greatest first */
+};
+
+static void keep_name(struct newest *n, const char *name)
+{
+	size_t at = n->count;
+
+	if (at == NEWEST && strcmp(name, n->names[--at]) < 0)
+		return;
+	for (; at > 0 && strcmp(name, n->names[at - 1]) > 0; at--)
+		memcpy(n->names[at], n->names[at - 1], NAME_CAP);
+	memcpy(n->names[at], name, strlen(name) + 1);
+	n->count += n->count < NEWEST;
+}
+
+static bool has_form(const char *name, const char *prefix, size_t prefix_len)
+{
+	size_t n = strlen(name);
+
+	if (n <= prefix_len || n >= NAME_CAP || memcmp(name, prefix, prefix_len) != 0)
+		return false;
+	while (n > prefix_len && isalnum((unsigned char)name[n - 1]))
+		n--;
+	return n == prefix_len;
+}
+
+static int l_newest(lua_State *L)
+{
+	size_t prefix_len;
+	const char *path = luaL_checkstring(L, 1), *prefix = luaL_checklstring(L, 2, &prefix_len), *before = luaL_optstring(L, 3, NULL);
+	struct newest n = { .count = 0 };
+	const struct dirent *entry;
+	DIR *dir = opendir(path);
+
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir)))
+		if (has_form(entry->d_name, prefix, prefix_len) && (!before || strcmp(entry->d_name, before) < 0))
+			keep_name(&n, entry->d_name);
+	closedir(dir);
+	lua_createtable(L, (int)n.count, 0);
+	for (size_t i = 0; i < n.count; i++)
+		append(L, lua_gettop(L), n.names[i]);
+	return 1;
 }
 
 static int l_folder(lua_State *L)
@@ -300,6 +354,7 @@ static const luaL_Reg functions[] = {
 	{ "folder", l_folder },
 	{ "line", l_line },
 	{ "mark", l_mark },
+	{ "newest", l_newest },
 	{ "own", l_own },
 	{ "sorted", l_sorted },
 	{ NULL, NULL },

@@ -81,16 +81,18 @@ end
 function M.chosen(db, keeping, now_ms)
 	local out, sum = {}, 0
 	for i, row in ipairs(db:_open():rows(ROWS, keeping.workflow, keeping.project, keeping.root)) do
+		row.nth = i
 		if keeping.max_size and sum <= keeping.max_size then
 			sum = sum + M.size(row.id)
 		end
 		if i > (keeping.keep or 0) and exceeds(row, keeping, sum, now_ms) then
 			local hold = M.hold(db, row)
 			if not hold or keeping[hold] then
-				table.insert(out, 1, row)
+				out[#out + 1] = row
 			end
 		end
 	end
+	table.sort(out, function(a, b) return a.nth > b.nth end)
 	return out
 end
 
