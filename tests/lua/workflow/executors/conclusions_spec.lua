@@ -48,13 +48,21 @@ describe("the rules for a chunk that was placed", function()
 	it("place again what was lost, later and later, and not forever", function()
 		local chunk, last = { memory = 1, failures = 0 }, 0
 		for _ = 1, conclusions.FAILURES do
-			local after = conclusions.after("lost", chunk, 1, 5000)
+			local after = conclusions.after("lost", chunk, 1)
 			assert.equal("planned", after.state)
 			assert.is_true(after.wait_ms > last)
 			chunk, last = after, after.wait_ms
 		end
-		local after = conclusions.after("lost", chunk, 1, 5000)
+		local after = conclusions.after("lost", chunk, 1)
 		assert.same({ "failed", "UNAVAILABLE", true }, { after.state, after.code, after.transient })
+	end)
+
+	it("ask for the next size after a limit of time, as long as there is one", function()
+		local after = conclusions.after("again", { memory = 1, failures = 3 }, 1, 2)
+		assert.same({ "planned", 2, 3 }, { after.state, after.memory, after.failures })
+		after = conclusions.after("again", after, 1, 2)
+		assert.same({ "planned", 2, 4 }, { after.state, after.memory, after.failures })
+		assert.equal(1, conclusions.after("again", { memory = 1, failures = 0 }, 4).memory)
 	end)
 
 	it("wait at most a minute between placements", function()
