@@ -1,15 +1,17 @@
 #!/usr/bin/env bats
-# The example programs for Grid Engine and Kubernetes (examples/executors), against stand-ins of qsub,
-# qstat, qacct, qdel and kubectl that behave as these do (tests/cli/lib/queue_programs.py).
+# The example programs for queues (examples/executors), against stand-ins of what they call, which behave as the real ones
+# do by their manuals (tests/cli/lib/queue_programs.py).
 
 load lib/workflow
 
 # queue KIND: the queue runs, its programs come first in PATH, and flow.yaml has the executor q and the steps on stdin
 queue() {
-	local kind=$1 arguments="" programs="$ROOT/examples/executors/$1"
+	local as kind=$1 arguments="" programs="$ROOT/examples/executors/$1"
 	mkdir -p queue bin shared
-	for name in qsub qstat qacct qdel kubectl; do
-		printf '#!/bin/sh\nexec python3 "%s/tests/cli/lib/queue_programs.py" %s "$@"\n' "$ROOT" "$name" >bin/$name
+	for name in qsub qstat qacct qdel kubectl bsub bjobs bkill qselect condor_submit condor_q condor_history condor_rm flux; do
+		as=$name
+		case $kind/$name in pbs/qsub | pbs/qstat | pbs/qdel) as=pbs_$name ;; esac
+		printf '#!/bin/sh\nexec python3 "%s/tests/cli/lib/queue_programs.py" %s "$@"\n' "$ROOT" "$as" >bin/$name
 		chmod +x bin/$name
 	done
 	CLEAN_ENV+=(PATH="$PWD/bin:$PATH" QUEUE="$PWD/queue" PYTHONDONTWRITEBYTECODE=1)
@@ -135,6 +137,94 @@ faults() {
 
 @test "Kubernetes: a submission without an answer, a queue that nobody reaches, and a busy one run every item once" {
 	faults kubernetes
+}
+
+@test "LSF: a loop with retries, and the check of the executor" {
+	loop_with_retries lsf
+}
+
+@test "LSF: a job that is lost is placed again, and only what had not begun runs then" {
+	a_lost_job lsf
+}
+
+@test "LSF: cancel ends every task" {
+	cancel lsf
+}
+
+@test "LSF: a submission without an answer, a queue that nobody reaches, and a busy one run every item once" {
+	faults lsf
+}
+
+@test "PBS: a loop with retries, and the check of the executor" {
+	loop_with_retries pbs
+}
+
+@test "PBS: a job that is lost is placed again, and only what had not begun runs then" {
+	a_lost_job pbs
+}
+
+@test "PBS: cancel ends every task" {
+	cancel pbs
+}
+
+@test "PBS: a submission without an answer, a queue that nobody reaches, and a busy one run every item once" {
+	faults pbs
+}
+
+@test "HTCondor: a loop with retries, and the check of the executor" {
+	loop_with_retries htcondor
+}
+
+@test "HTCondor: a job that is lost is placed again, and only what had not begun runs then" {
+	a_lost_job htcondor
+}
+
+@test "HTCondor: cancel ends every task" {
+	cancel htcondor
+}
+
+@test "HTCondor: a submission without an answer, a queue that nobody reaches, and a busy one run every item once" {
+	faults htcondor
+}
+
+@test "Flux: a loop with retries, and the check of the executor" {
+	loop_with_retries flux
+}
+
+@test "Flux: a job that is lost is placed again, and only what had not begun runs then" {
+	a_lost_job flux
+}
+
+@test "Flux: cancel ends every task" {
+	cancel flux
+}
+
+@test "Flux: a submission without an answer, a queue that nobody reaches, and a busy one run every item once" {
+	faults flux
+}
+
+# asks KIND PROGRAM: what submit of KIND says to PROGRAM, arguments and stdin, for a task with resources
+asks() {
+	mkdir -p bin
+	printf '#!/bin/sh\nprintf "%%s " "$@" >said; cat >>said; echo "Job <1> is submitted to queue <q>."\n' >"bin/$2"
+	chmod +x "bin/$2"
+	printf '{"version": 1, "token": "rn-a-1.1", "tasks": 3, "directory": "%s", "argv": ["runner", "a b"], %s "executor": {"cpus": 4, "gpus": "a100:2",
+		"time_ms": 1801000, "at_once": 2, "partition": "long", "account": "lab", "options": ["--more"], "environment": {"A": "it is"}}}' \
+		"$PWD" "${3:-}" | PATH="$PWD/bin:$PATH" "$ROOT/examples/executors/$1/submit" own >answer || true
+	tr -s '\n' ' ' <said
+}
+
+@test "what a task needs is said to each queue in its words" {
+	with='"memory": "4G",'
+	[[ $(asks lsf bsub "$with") == *'-J rn-a-1.1[1-3]%2 '*'-q long -P lab -n 4 -R span[hosts=1] -gpu num=2 -W 31 -M 4GB -R rusage[mem=4GB] --more own '* ]]
+	[[ $(<said) == *"export A='it is'"*"exec runner 'a b' \"\$LSB_JOBINDEX\""* ]]
+	[[ $(asks pbs qsub "$with") == *'-J 1-3%2 -q long -A lab -l select=1:ncpus=4:mem=4GB:ngpus=2 -l walltime=1801 --more own '* ]]
+	[[ $(asks htcondor condor_submit "$with") == *'request_cpus = 4 max_materialize = 2 accounting_group = lab request_gpus = 2 request_memory = 4GB '* ]]
+	[[ $(<said) == *'allowed_job_duration = 1801'*$'--more\nown\nqueue 3'* ]]
+	[[ $(asks flux flux) == *'--cc=1-3 --job-name=rn-a-1.1/{cc} '*'--queue=long --bank=lab --cores-per-task=4 --gpus-per-task=2 --time-limit=1801s --more own /bin/sh -c '* ]]
+	rm said answer
+	asks flux flux "$with" 2>/dev/null || true
+	[[ $(<answer) == *'"refused"'*memory* ]]
 }
 
 @test "what the queue refuses is the step's failure, in its words" {

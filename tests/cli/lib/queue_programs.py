@@ -1,5 +1,5 @@
-"""Stand-ins of the programs of Grid Engine and Kubernetes that examples/executors call, as far as these do, and as
-they behave: queue_programs.py qsub|qstat|qacct|qdel|kubectl ARGUMENT…, and `serve`, which starts and ends tasks.
+"""Stand-ins of the programs of queues that examples/executors call, as far as these do, and as they behave, by their manuals:
+queue_programs.py NAME ARGUMENT…, NAME as in the last lines, and `serve`, which starts and ends tasks.
 
 All lies in $QUEUE: N.job is what was asked for, N.tasks what became of it (only serve writes it), N.end is to be ended.
 Faults are files there: `hold` (nothing starts), `answer-lost` (the next submission arrives, its answer doesn't; then
@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 WHERE = os.environ["QUEUE"]
 ACCOUNTING_S = 0.3  # qacct knows of an end only then
 LABEL = "runner-token"
+FROM_0 = "JOB_COMPLETION_INDEX", "PROCESS"
 
 
 def path(name):
@@ -75,7 +76,7 @@ def asked():
 
 
 def start(job, task):
-    env = os.environ | job["env"] | {job["counts_as"]: str(task if job["counts_as"] == "SGE_TASK_ID" else task - 1)}
+    env = os.environ | job["env"] | {job["counts_as"]: str(task - 1 if job["counts_as"] in FROM_0 else task)}
     with open(job["output"], "ab") as out:
         return subprocess.Popen(job["argv"], cwd=job["directory"], env=env, start_new_session=True, stdin=subprocess.DEVNULL,
                                 stdout=out, stderr=out)
@@ -254,7 +255,208 @@ def kubectl(words):
     return None
 
 
+# --- LSF --------------------------------------------------------------------------------------------
+
+
+def options(words, valued, bare=(), several=()):
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    for flag in valued:
+        parser.add_argument(flag, dest=flag.strip("-"), action="append" if flag in several else "store")
+    for flag in bare:
+        parser.add_argument(flag, dest=flag.strip("-"), action="store_true")
+    return parser.parse_args(words)
+
+
+def submitted(name, tasks, at_once, output, argv, counts_as):
+    return submit({"name": name, "tasks": int(tasks), "at_once": int(at_once or 100), "output": output, "directory": WHERE, "argv": argv,
+                   "env": {}, "counts_as": counts_as})
+
+
+def each_task(wanted):
+    """number, job, task, what is known of it, and how it has ended: None, "status", or "removed" before it began."""
+    for number, job in jobs().items():
+        for task in range(1, job["tasks"] + 1):
+            known = state_of(job, task)
+            if wanted(job["name"]):
+                yield number, job, task, known, "status" if known and "status" in known else "removed" if job["ending"] and not known else None
+
+
+def end(wanted):
+    found = [number for number, job in jobs().items() if wanted(job["name"])]
+    for number in found:
+        put(f"{number}.end", True)
+    return found
+
+
+def bsub(words):
+    given = options(words, ("-J", "-env", "-cwd", "-o", "-q", "-P", "-n", "-R", "-W", "-M", "-gpu"), ("-rn",), ("-R",))
+    name, tasks, at_once = re.fullmatch(r"([^\[\]]+)\[1-(\d+)\](?:%(\d+))?", given.J).groups()
+    assert given.rn and given.env == "none" and os.path.isdir(given.cwd), given
+    if taken("busy"):
+        sys.exit("User <me>: the pending job limit has been reached. Job not submitted.")
+    if given.q == "nosuch":
+        sys.exit("nosuch: No such queue. Job not submitted.")
+    asked()
+    number = submitted(name, tasks, at_once, given.o, ["/bin/sh", "-c", sys.stdin.read()], "LSB_JOBINDEX")
+    if taken("answer-lost"):
+        sys.exit("Failed in an LSF library call: Communication time out.")
+    print(f"Job <{number}> is submitted to default queue <normal>.")
+
+
+def bjobs(words):
+    assert words[:2] == ["-a", "-J"] and words[3:5] == ["-json", "-o"], words
+    asked()
+    rows = []
+    for number, _, task, known, how in each_task(lambda name: name == words[2]):
+        cancelled = how == "removed" or (known or {}).get("cancelled")
+        rows.append({"JOBID": str(number), "JOBINDEX": str(task), "EXEC_HOST": "node1" if known else "", "PEND_REASON": "",
+                     "STAT": "EXIT" if how == "removed" or how and known["status"] else "DONE" if how else "RUN" if known else "PEND",
+                     "EXIT_REASON": "TERM_OWNER: job killed by owner" if how and cancelled else ""})
+    if not rows:
+        sys.exit(f"Job <{words[2]}> is not found")
+    print(json.dumps({"COMMAND": "bjobs", "JOBS": len(rows), "RECORDS": rows}))
+
+
+def bkill(words):
+    assert words[0] == "-J" and words[2] == "0", words
+    asked()
+    if not end(lambda name: name == words[1]):
+        sys.exit(f"Job <{words[1]}> is not found")
+
+
+# --- PBS --------------------------------------------------------------------------------------------
+
+
+def pbs_qsub(words):
+    given = options(words, ("-N", "-j", "-o", "-S", "-J", "-r", "-q", "-A", "-l"), (), ("-l",))
+    assert re.fullmatch(r"[A-Za-z][\w.+-]*", given.N) and given.j == "oe" and (given.J is None) == (given.r == "n"), given
+    tasks, at_once = re.fullmatch(r"1-(\d+)(?:%(\d+))?", given.J).groups() if given.J else (1, None)
+    assert not given.J or int(tasks) > 1, "qsub: illegal -J value"
+    if taken("busy"):
+        sys.exit("qsub: would exceed complex's per-user limit of jobs in 'Q' state")
+    if given.q == "nosuch":
+        sys.exit("qsub: Unknown queue")
+    asked()
+    number = submitted(given.N, tasks, at_once, os.devnull, ["/bin/sh", "-c", sys.stdin.read()], "PBS_ARRAY_INDEX")
+    if taken("answer-lost"):
+        sys.exit("qsub: Connection timed out")
+    print(pbs_id(number, "[]" if given.J else ""))
+
+
+def pbs_id(number, index=""):
+    return f"{number}{index}.head"
+
+
+def is_over(job):
+    return job["ending"] or all("status" in (state_of(job, task) or {}) for task in range(1, job["tasks"] + 1))
+
+
+def qselect(words):
+    asked()
+    name, ended_too = words[words.index("-N") + 1], "-x" in words
+    for number, job in jobs().items():
+        if job["name"] == name and (ended_too or not is_over(job)):
+            print(pbs_id(number, "[]" if job["tasks"] > 1 else ""))
+
+
+def pbs_qstat(words):
+    assert words[:5] == ["-x", "-t", "-f", "-F", "json"], words
+    asked()
+    wanted, found = {int(re.match(r"\d+", word)[0]) for word in words[5:]}, {}
+    for number, job, task, known, how in each_task(lambda name: True):
+        if number in wanted:
+            array = job["tasks"] > 1
+            if array:
+                found[pbs_id(number, "[]")] = {"Job_Name": job["name"], "job_state": "B"}
+            row = {"Job_Name": job["name"], "job_state": ("X" if array else "F") if how else "R" if known else "Q"}
+            if how:
+                row["Exit_status"] = 271 if how == "removed" or known.get("cancelled") else known["status"]
+            found[pbs_id(number, f"[{task}]" if array else "")] = row
+    print(json.dumps({"timestamp": 0, "Jobs": found}))
+
+
+def pbs_qdel(words):
+    asked()
+    for word in words:
+        put(f"{int(re.match(r'[0-9]+', word)[0])}.end", True)
+
+
+# --- HTCondor -----------------------------------------------------------------------------------------
+
+
+def condor_submit(words):
+    assert words == ["-terse", "-"], words
+    lines = sys.stdin.read().splitlines()
+    rows = dict(line.split(" = ", 1) for line in lines if " = " in line)
+    tasks = int(re.fullmatch(r"queue (\d+)", lines[-1])[1])
+    if taken("busy"):
+        sys.exit("ERROR: Failed to create cluster: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER")
+    asked()
+    token = rows["My.RunnerToken"].strip('"')
+    assert rows["arguments"] == "$(Process)" and rows["should_transfer_files"] == "NO" and os.access(rows["executable"], os.X_OK), rows
+    number = submitted(token, tasks, rows.get("max_materialize"), os.devnull, ["/bin/sh", "-c", 'exec "$0" "$PROCESS"', rows["executable"]],
+                       "PROCESS")
+    if taken("answer-lost"):
+        sys.exit("ERROR: Failed to commit job submission into the queue. ERROR: Failed to get a reply")
+    print(f"{number}.0 - {number}.{tasks - 1}")
+
+
+def tokens_of(words):
+    assert words[0] == "-constraint", words
+    return set(re.findall(r'RunnerToken == "([^"]*)"', words[1]))
+
+
+def ads(words, ended):
+    assert words[2:4] == ["-json", "-attributes"], words
+    asked()
+    tokens, rows = tokens_of(words), []
+    for number, job, task, known, how in each_task(lambda name: name in tokens):
+        if bool(how) == ended:
+            removed = how == "removed" or how and known.get("cancelled")
+            rows.append({"ClusterId": number, "ProcId": task - 1, "RunnerToken": job["name"], "JobStatus": 3 if removed else 4 if how else 2 if known else 1}
+                        | ({"ExitCode": known["status"]} if how == "status" and not removed else {}))
+    print(json.dumps(rows) if rows else "")
+
+
+def condor_rm(words):
+    asked()
+    tokens = tokens_of(words)
+    if not end(lambda name: name in tokens):
+        sys.exit(f"Couldn't find/remove all jobs matching constraint ({words[1]})")
+
+
+# --- Flux ---------------------------------------------------------------------------------------------
+
+
+def flux(words):
+    if words[0] == "submit":
+        at = next(i for i, word in enumerate(words) if i and word[0] != "-")
+        given = dict(word.lstrip("-").split("=", 1) for word in words[1:at] if "=" in word)
+        if taken("busy"):
+            sys.exit("flux-submit: ERROR: [Errno 11] Resource temporarily unavailable")
+        asked()
+        token = given["job-name"].removesuffix("/{cc}")
+        submitted(token, re.fullmatch(r"1-(\d+)", given["cc"])[1], None, os.devnull, words[at:], "FLUX_JOB_CC")
+        return sys.exit("flux-submit: ERROR: [Errno 110] Connection timed out") if taken("answer-lost") else None
+    asked()
+    if words[0] == "cancel":
+        wanted = {int(word) // 10000 for word in words[1:]}
+        return [put(f"{number}.end", True) for number in wanted]
+    assert words[0] == "jobs" and words[-3:] == ["-c", "0", "--json"], words
+    rows = []
+    for number, job, task, known, how in each_task(lambda name: True):
+        cancelled = how == "removed" or how and known.get("cancelled")
+        if "-a" in words or not how:
+            rows.append({"id": number * 10000 + task, "name": f'{job["name"]}/{task}', "state": "INACTIVE" if how else "RUN" if known else "SCHED"}
+                        | ({"result": "CANCELED" if cancelled else "FAILED" if known["status"] else "COMPLETED"} if how else {}))
+    return print(json.dumps({"jobs": rows}))
+
+
+PROGRAMS = {"qsub": qsub, "qstat": qstat, "qacct": qacct, "qdel": qdel, "kubectl": kubectl, "bsub": bsub, "bjobs": bjobs, "bkill": bkill,
+            "pbs_qsub": pbs_qsub, "qselect": qselect, "pbs_qstat": pbs_qstat, "pbs_qdel": pbs_qdel, "condor_submit": condor_submit,
+            "condor_q": lambda words: ads(words, False), "condor_history": lambda words: ads(words, True), "condor_rm": condor_rm, "flux": flux}
+
 if sys.argv[1] == "serve":
     serve()
 else:
-    {"qsub": qsub, "qstat": qstat, "qacct": qacct, "qdel": qdel, "kubectl": kubectl}[sys.argv[1]](sys.argv[2:])
+    PROGRAMS[sys.argv[1]](sys.argv[2:])
