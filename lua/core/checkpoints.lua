@@ -8,6 +8,7 @@ local host = require "runner.host"
 local json = require "runner.json"
 local own_state = require "runner.core.own_state"
 local paths = require "runner.core.paths"
+local scope = require "runner.core.scope"
 
 local M = {}
 
@@ -38,7 +39,7 @@ end
 function M.key(a)
 	local arguments = assert(json.encode(require("runner.core.confirmation").call().arguments))
 	local call = host.digest(table.concat({ a.name, arguments, host.getcwd() or "", a.input.digest or "",
-		a.framework.idempotency_key or "" }, "\0"))
+		a.framework.idempotency_key or "", scope.subject() }, "\0"))
 	return ("%s/%s"):format((own_state.folder(a, "checkpoints") or ""):match "[^/]*$", call)
 end
 

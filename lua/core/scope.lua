@@ -1,7 +1,8 @@
 -- scope: whose records (jobs, runs of workflows, rows of the audit ledger) a call sees. Each belongs to the
 -- project of the call that made it: its root, "" where it had none, nil where an older runner made it. Lists
 -- and what is short for an ID mean those of the call's own project. A whole ID means any, but not in what a
--- server of MCP runs, nor under a policy with `folders`: there, no other project exists.
+-- server of MCP runs, nor under a policy with `folders`: there, no other project exists. Under a policy with a `subject`, jobs and
+-- rows of another subject don't either.
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
@@ -60,6 +61,19 @@ local function fence()
 			return policy
 		end
 	end
+end
+
+---Whose call this is, as its policies say; nil: nobody's, and it sees those of all.
+---@return string?
+function M.subject()
+	return (attempt.policy or {}).subject
+end
+
+---May this call see a record of that subject?
+---@param subject? string as its record has it
+---@return boolean
+function M.is_subject(subject)
+	return M.subject() == nil or subject == M.subject()
 end
 
 -- --- what is seen -------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ end
 local function read_record(path)
 	local v = read_json(path .. "/record.json")
 	return v and type(v.command) == "string" and math.type(v.started_ms) == "integer" and math.type(v.timeout_ms) == "integer"
-		and v or nil
+		and scope.is_subject(v.subject) and v or nil -- that of another subject is none
 end
 
 local function read_answer(path)
@@ -174,7 +174,7 @@ local function newest_of(project)
 end
 
 local function raise_none(text)
-	local elsewhere = not scope.is_closed() and matching(M.names(), text)[1]
+	local elsewhere = not (scope.is_closed() or scope.subject()) and matching(M.names(), text)[1]
 	errors.raise("NOT_FOUND", ("No job '%s'"):format(text), { side_effects = "none",
 		suggestion = elsewhere and "Give the whole ID of a job of another project: runner job list --all" or "runner job list" })
 end

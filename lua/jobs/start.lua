@@ -222,7 +222,7 @@ end
 -- Which calls are the same one (REQ-F-081).
 local function key_of(a, arguments)
 	return host.digest(table.concat({ a.name, arguments, scope.project(), host.getcwd() or "", a.launch.version, a.command.digest,
-		a.framework.idempotency_key or "" }, "\0"))
+		a.framework.idempotency_key or "", scope.subject() }, "\0"))
 end
 
 local function record_of(a)
@@ -231,7 +231,7 @@ local function record_of(a)
 	return {
 		command = call.command, arguments = call.arguments, project = scope.project(), cwd = host.getcwd(), started_ms = host.wall_ms(),
 		timeout_ms = a.settled.sources.timeout == "outer run" and 0 or a.settled.timeout_ms,
-		danger_level = a.command.danger_level, request_id = a.launch.request_id,
+		danger_level = a.command.danger_level, request_id = a.launch.request_id, subject = scope.subject(),
 		version = a.launch.version, run = a.name == "workflow.run" and "run_" .. a.launch.request_id:match "[^_]+$" or nil,
 		checkpoint = (a.command.interruption or {}).resume and require("runner.core.checkpoints").key(a) or nil,
 		key = a.job.budget_ms and key_of(a, assert(json.encode(call.arguments))) or nil,

@@ -84,7 +84,7 @@ end
 local function row_of(event, request_id, fields)
 	local uid, user = require("runner.ledger").user()
 	local row = { event = event, time = host.rfc3339(host.wall_ms()), request_id = request_id, uid = uid, user = user,
-		project = scope.project(), cwd = host.getcwd(), subject = (attempt.policy or {}).subject,
+		project = scope.project(), cwd = host.getcwd(), subject = scope.subject(),
 		client = client_of(os.getenv "RUNNER_CLIENT"), from = from }
 	return tables.add(row, fields)
 end
@@ -181,7 +181,8 @@ function M.note(a)
 	end
 	if path and fs.check_way(path, 448) then -- 0700
 		from = near_end(path)
-		host.send("AUDIT", { text = path, name = scope.project(), rows = a.project.audit.sync and 1 or 0, max_bytes = from }, true)
+		host.send("AUDIT", { text = path, name = scope.project(), message = scope.subject(),
+			rows = a.project.audit.sync and 1 or 0, max_bytes = from }, true)
 		from = a.launch.attempt == 1 and from or nil
 		host.send("META", { name = "audit_log_path", data = json.encode(path, { envelope = true }) }, true)
 	end

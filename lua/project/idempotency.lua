@@ -6,6 +6,7 @@ local database = require "runner.state.database"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
+local scope = require "runner.core.scope"
 local idempotency_keys = require "runner.state.idempotency_keys"
 
 local M = {}
@@ -15,9 +16,9 @@ local EMPTY = "null" -- data of a command that returned nothing
 local claimed -- the key that this call owns
 
 local function id_of(a)
-	local project = a.project or {}
+	local project, subject = a.project or {}, scope.subject()
 	return { user = require("runner.fs").stat("/proc/self").uid, command = a.name, key = a.framework.idempotency_key,
-		project = project.root or project.commands or require("runner.core.paths").here() }
+		project = (project.root or project.commands or require("runner.core.paths").here()) .. (subject and "\n" .. subject or "") }
 end
 
 -- A checkpoint says what the call before has done.

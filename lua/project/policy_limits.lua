@@ -57,8 +57,11 @@ local function condition(v)
 	end
 	local out = { values = {} }
 	for _, item in ipairs(CONDITIONS.values(v) or {}) do
-		out.absent = out.absent or item == json.null or nil
-		out.values[#out.values + 1] = item ~= json.null and item or nil
+		if item == json.null then
+			out.absent = true
+		else
+			out.values[#out.values + 1] = item
+		end
 	end
 	return v[1] ~= nil and out or nil
 end
@@ -69,7 +72,8 @@ local function arguments(v)
 	end) or nil
 end
 
-local ARGUMENTS = 'arguments and what they may be, such as {"env": ["staging"], "replicas": {"min": 1, "max": 5}}'
+local ARGUMENTS = 'arguments and what they may be, such as {"env": ["staging"], "replicas": {"min": 1, "max": 5}, '
+	.. '"tag": {"pattern": "^v[0-9]+$"}}'
 local PARTS = {
 	name = { rules.text, "the name of a command" },
 	optional = { rules.flag, "true or false" },
@@ -168,8 +172,11 @@ M.time_text = time_text
 
 -- --- arguments ----------------------------------------------------------------------------------
 
+local SHOWN = 200 -- bytes
+
 local function shown(v)
-	return type(v) == "string" and ("'%s'"):format(v) or json.encode(v) or tostring(v)
+	local text = type(v) == "string" and ("'%s'"):format(v) or json.encode(v) or tostring(v)
+	return #text <= SHOWN and text or text:sub(1, (utf8.offset(text, 0, SHOWN) or SHOWN) - 1) .. "…"
 end
 
 local function allowed_text(what)

@@ -114,7 +114,7 @@ local function take_ends(state, key)
 	for _, call in ipairs(state.calls) do
 		left = left or call.open
 	end
-	return text and not left and text ~= ""
+	return text and text ~= "" and (not left or #text > ENDS_LARGEST // 2) -- those that are still to end count in full then
 end
 
 -- What the passing of time has made of it.

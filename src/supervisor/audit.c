@@ -15,6 +15,7 @@ void audit_take(struct audit *audit, const struct frame *f)
 		return;
 	frame_copy(f, F_text, audit->path, sizeof(audit->path));
 	frame_copy(f, F_name, audit->project, sizeof(audit->project));
+	frame_copy(f, F_message, audit->subject, sizeof(audit->subject));
 	if (audit->path[0] != '/')
 		audit->path[0] = '\0';
 	audit->sync = frame_int(f, F_rows, 0) != 0;
@@ -47,6 +48,8 @@ static void write_row(const struct run *run, int exit_code, struct buf *out)
 	text(&w, "request_id", run->request_id);
 	text(&w, "command", run->plan.command);
 	text(&w, "project", run->audit.project);
+	if (run->audit.subject[0])
+		text(&w, "subject", run->audit.subject);
 	if (run->launch.job)
 		text(&w, "job", run->launch.job);
 	number(&w, "from", run->audit.from);

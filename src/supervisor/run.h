@@ -28,6 +28,7 @@ struct audit {
 	int64_t from; /* no row of this call is before that byte */
 	char path[4096];
 	char project[4096]; /* of the call; "": it has none */
+	char subject[256];  /* of its caller's policy; "": none */
 };
 
 /* What every run writes to comes first, and together: each page of it is copied once more for every worker. */

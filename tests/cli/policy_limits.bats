@@ -54,6 +54,14 @@ invalid() {
 	denied allow.deploy.args.wait --policy p.json deploy --wait 61s
 	denied allow.deploy.args.env RUNNER_POLICY=p.json deploy --env prod --detach
 	answers 2 --policy p.json deploy --env nowhere
+	body typed 'args = { { "flag", "boolean", description = "x" }, { "data", "json", description = "x" }, { "tag", "string", default = "v1", description = "x" } },' <<<'return {}'
+	policy '{ "allow": { "typed": { "args": { "flag": [false], "data": [{ "a": [1, null] }, null], "tag": { "pattern": "^v[0-9]+$" } } } } }'
+	answers 0 --policy p.json typed --data '{ "a": [1, null] }'
+	denied allow.typed.args.flag --policy p.json typed --flag
+	denied allow.typed.args.data --policy p.json typed --data '{ "a": [1] }'
+	denied allow.typed.args.tag --policy p.json typed --tag "v1 $(printf 'x%.0s' {1..9000})"
+	expect 'len(e.error.message) < 1000'
+	policy '{ "allow": { "deploy": { "args": { "env": ["staging"] } } } }'
 	answers 0 --policy p.json deploy --help
 }
 
@@ -444,4 +452,47 @@ invalid() {
 	expect '[c.get("subject") for c in e.data] == ["agent-7"] * 5'
 	answers 5 policy init x.json --client nobody
 	answers 0 policy init x.json --since 1h
+}
+
+@test "a subject has jobs, keys, checkpoints and rows of its own, and those of another are not there" {
+	echo 'return { audit = true }' >runner.lua
+	failing change mutating <<<'require("fs").append("runs", "x\n") return { effect = "updated", secret = "of " .. tostring(ctx.request_id) }'
+	body sum 'interruption = { resume = true },' <<<'local state = ctx:restore("v1") if state then return { restored = true } end ctx:checkpoint{ done = 1, total = 2 } ctx:fail("UNAVAILABLE", "later")'
+	policy '{ "subject": "agent-a" }' a.json
+	policy '{ "subject": "agent-b" }' b.json
+	local export_state=XDG_STATE_HOME="$PWD/state"
+	answers 0 "$export_state" --policy a.json change --detach
+	local id
+	id=$(field 'e.data["job_id"]')
+	answers 0 "$export_state" --policy a.json job wait "$id"
+	answers 0 "$export_state" --policy a.json job status @last
+	local words
+	for words in "status $id" "wait $id" "logs $id" "cancel $id" "status @last" "status ${id:0:12}"; do
+		# shellcheck disable=SC2086 # words
+		answers 5 "$export_state" --policy b.json job $words
+		expect '"another project" not in str(e.error)'
+	done
+	answers 0 "$export_state" --policy b.json job list --all
+	expect 'e.data == []'
+	answers 0 "$export_state" --policy a.json --policy a.json job list
+	expect '[j["subject"] for j in e.data] == ["agent-a"]'
+	answers 0 "$export_state" job list
+	expect '[j["subject"] for j in e.data] == ["agent-a"]'
+	answers 5 "$export_state" RUNNER_POLICY="$PWD/b.json" --policy a.json job status "$id" # whoever is bound can't take another name
+	answers 0 "$export_state" --policy a.json change --idempotency-key k
+	answers 0 "$export_state" --policy a.json change --idempotency-key k
+	expect 'e.data["effect"] == "noop"'
+	answers 0 "$export_state" --policy b.json change --idempotency-key k
+	expect 'e.data["effect"] == "updated"'
+	runs 3
+	call "$export_state" --policy a.json sum
+	[ "$status" -ne 0 ]
+	call "$export_state" --policy b.json sum
+	[ "$status" -ne 0 ]
+	answers 0 "$export_state" --policy a.json sum
+	expect 'e.data == { "restored": True }'
+	answers 0 "$export_state" --policy b.json audit list --command change
+	expect '[c["subject"] for c in e.data] == ["agent-b"]'
+	answers 0 "$export_state" audit list --command change
+	expect 'set(c.get("subject") for c in e.data) == { "agent-a", "agent-b" }'
 }

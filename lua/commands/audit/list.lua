@@ -22,7 +22,7 @@ return {
 	run = function(args, ctx)
 		local project, enough = scope.of(args), attempt.enough or math.huge
 		local rows, damaged = audit.calls(function(call)
-			return (not project or call.project == project)
+			return (not project or call.project == project) and scope.is_subject(call.subject)
 				and (not args.command or args.command == call.command) and (not args.state or args.state == call.state)
 		end, enough)
 		display.set { goes_on = #rows >= enough }

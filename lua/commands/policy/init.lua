@@ -24,7 +24,7 @@ local LISTED = tables.set "string path enum integer number boolean duration"
 local function is_of(call, args, from_ms)
 	local client = type(call.client) == "table" and call.client or {}
 	local began = call.began and limits.expires(call.began)
-	return began and began >= from_ms and not call.command:find "^policy%."
+	return began and began >= from_ms and scope.is_subject(call.subject) and not call.command:find "^policy%."
 		and (not args.client or client.name == args.client or client.transport == args.client)
 end
 
