@@ -87,12 +87,18 @@ local function one_line(text)
 	return (text:gsub("%s+", " "))
 end
 
+-- At the end of a word, where there is one.
+local function cut(text, most)
+	local stop = #text > most and utf8.offset(text, 0, most)
+	return stop and text:sub(1, stop - 1):gsub("%s+%S*$", ""):gsub(",$", "") .. " …" or text
+end
+
 local function sentence(text)
 	return text:find "[.!?:]$" and text or text .. "."
 end
 
 local function argument_line(row)
-	local about = { row.values and "one of " .. table.concat(row.values, ", ") or row.type }
+	local about = { row.values and one_line("one of " .. table.concat(row.values, ", ")) or row.type }
 	about[#about + 1] = row.required and "required" or nil
 	local default = row.default
 	if default ~= nil and type(default) ~= "table" and default ~= "" and default ~= false then
@@ -104,7 +110,8 @@ end
 
 local function command_text(row, project)
 	local command, lines = row.command, {}
-	lines[1] = ("## %s %s\n\n%s%s\n"):format(program(), row.name, sentence(one_line(command.description)), (kind_of(command) or {})[2] or "")
+	local about, kind = sentence(cut(one_line(command.description), 300)), kind_of(command) or {}
+	lines[1] = ("## %s %s\n\n%s%s\n"):format(program(), row.name, about, kind[2] or "")
 	for _, argument in ipairs(compact_help.arguments(command, project.config)) do
 		lines[#lines + 1] = argument_line(argument)
 	end
@@ -132,12 +139,6 @@ function M.page(page, project)
 end
 
 -- --- the index -------------------------------------------------------------------------------
-
--- At the end of a word, where there is one.
-local function cut(text, most)
-	local stop = #text > most and utf8.offset(text, 0, most)
-	return stop and text:sub(1, stop - 1):gsub("%s+%S*$", ""):gsub(",$", "") .. " …" or text
-end
 
 -- The words of its commands behind the group's, as many as `most`; a "!" marks what destroys.
 local function names_of(page, most)

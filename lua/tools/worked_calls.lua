@@ -6,6 +6,7 @@ local args = require "runner.project.args"
 local argv_parser = require "runner.project.argv_parser"
 local command_line = require "runner.core.command_line"
 local computed = require "runner.declare.computed"
+local json = require "runner.json"
 local locate = require "runner.project.locate"
 local patterns = require "runner.declare.patterns"
 local tables = require "runner.core.tables"
@@ -13,6 +14,7 @@ local tables = require "runner.core.tables"
 local M = {}
 
 local MOST, ROUNDS, BESIDE = 2, 8, 2 -- calls; tries to complete one; optional arguments of the second
+local DRY_RUN = "--dry-run" -- of runner, or an argument of that name, which does the same
 local CONFIRMS = tables.set "--yes --confirm-destructive --live"
 
 -- --- a value of an argument ------------------------------------------------------------------
@@ -28,6 +30,23 @@ local TEXTS = { "web-1", "web1", "42", "a", "A", "main", "1.2.3", "v1.2.3", "202
 local OF_TYPE = { integer = { "10", "1", "0" }, number = { "1.5", "1", "0.5", "0" }, duration = { "10m", "30s", "1h", "1s" },
 	path = { "notes.txt", "." }, json = { "{}", "[]", "1", "true", '"text"' } }
 
+-- A value of a JSON Schema, with what it must have and no more.
+local function sample(schema, depth)
+	local kind = type(schema.type) == "table" and schema.type[1] or schema.type
+	local known = schema.const or schema.default or type(schema.enum) == "table" and schema.enum[1]
+		or type(schema.examples) == "table" and schema.examples[1] or nil
+	if known ~= nil or kind == "array" or depth == 0 then
+		return known or json.array {}
+	elseif kind ~= "object" and not schema.properties then
+		return kind == "string" and "text" or kind == "boolean" or schema.minimum or 1
+	end
+	local out = {}
+	for _, name in ipairs(schema.required or {}) do
+		out[name] = sample((schema.properties or {})[name] or {}, depth - 1)
+	end
+	return out
+end
+
 local function candidates(row, list)
 	local out, kind = {}, row.items or row.type
 	table.move(list or {}, 1, #(list or {}), 1, out)
@@ -41,6 +60,7 @@ local function candidates(row, list)
 	for _, text in ipairs(OF_TYPE[kind] or TEXTS) do
 		add(text)
 	end
+	add(row.schema and json.encode(sample(row.schema, 8)))
 	for _, bound in ipairs { row.min or false, row.max or false } do
 		add(bound and ("%s%s"):format(bound, kind == "duration" and "s" or ""))
 	end
@@ -58,7 +78,7 @@ local function texts_of(row, config)
 	for _, text in ipairs(candidates(row, list)) do
 		text = tostring(text)
 		local value, why = argv_parser.read(row, text, list)
-		if value ~= nil and not why and text:sub(1, 1) ~= "-" then
+		if value ~= nil and not why and not text:find "^%-" and not text:find "%c" then
 			local into = value == row.default and last or out
 			into[#into + 1] = text
 		end
@@ -99,21 +119,16 @@ local function parse(command, words, config)
 	if command.raw then
 		return {}, true
 	end
-	local parsed = args.parse(command.args, words, { config = config, command = command, getenv = no_environment })
+	local ok, parsed = pcall(args.parse, command.args, words, { config = config, command = command, getenv = no_environment })
+	if not ok then -- a function of the declaration failed
+		return { "" }, false
+	end
 	local wrong, framework = {}, parsed.framework
 	for _, problem in ipairs(parsed.problems) do
 		wrong[#wrong + 1] = not is_of_secret(command, problem.field) and problem.field or nil
 	end
-	return wrong, command.danger_level ~= "destructive" or framework.dry_run and not (framework.confirm_destructive or framework.live)
-end
-
-local function dry_run(command)
-	for _, row in ipairs(command.args) do
-		if row.flag == "dry-run" then
-			return "--runner-dry-run"
-		end
-	end
-	return "--dry-run"
+	return wrong, command.danger_level ~= "destructive"
+		or (framework.dry_run or parsed.values.dry_run == true) and not (framework.confirm_destructive or framework.live)
 end
 
 -- In the order of the declaration, places first: one is never left out in front of another.
@@ -163,9 +178,9 @@ local function declared(command, example, project)
 	end
 	local shows = not destroys
 	for _, word in ipairs(rest) do
-		shows = shows or word == dry_run(command) or word == "-n"
+		shows = shows or word == DRY_RUN or word == "-n"
 	end
-	rest[#rest + 1] = not shows and dry_run(command) or nil
+	rest[#rest + 1] = not shows and DRY_RUN or nil
 	local wrong, harmless = parse(command, rest, project.config)
 	return not wrong[1] and harmless and rest or nil
 end
@@ -181,7 +196,7 @@ end
 local function beside(command)
 	local out, left = required(command), BESIDE
 	for _, row in ipairs(command.args) do
-		if left > 0 and not out[row.name] and not row.secret then
+		if left > 0 and not (out[row.name] or row.secret or row.flag == "dry-run") then
 			out[row.name], left = true, left - 1
 		end
 	end
@@ -191,7 +206,7 @@ end
 -- What may be added to any call of it, to make another one.
 local function additions(command)
 	if command.danger_level == "mutating" then
-		return { dry_run(command) }
+		return { DRY_RUN }
 	elseif command.list then
 		return { "--limit", "5" }
 	end
@@ -230,11 +245,12 @@ function M.of(command, project)
 		add(longer(command, first, extra, project.config))
 	end
 	local more = type(command.stdin) == "table" and command.stdin.required and { "--input-file", "notes.txt" } or {}
-	more[#more + 1] = command.danger_level == "destructive" and dry_run(command) or nil
+	more[#more + 1] = command.danger_level == "destructive" and DRY_RUN or nil
 	add(complete(command, required(command), project.config, more))
 	add(complete(command, beside(command), project.config, more))
 	add(complete(command, required(command), project.config, table.move(extra, 1, #extra, #more + 1, more)))
 	add(first and longer(command, first, extra, project.config))
+	out[1] = out[1] or { line = "runner help " .. name }
 	return out
 end
 

@@ -140,10 +140,13 @@ calls_of() {
 	body db/reset 'safe_default = true,' <<<'return {}'
 	body sign "$(args '{ "api_key", "string", secret = true, required = true }, { "at", "string", required = true, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }')" <<<'return {}'
 	body rules "$(args '{ "a", "integer", min = 7 }, { "b", "json" }')" 'requires = { { one_of = { "a", "b" } } },' <<<'return {}'
+	body odd "$(args '{ "n", "array", items = "integer", min_length = 3, min = 5, required = true }, { "for", "duration", min = "2h", required = true },
+		{ "j", "json", required = true, schema = { type = "object", required = { "a" }, properties = { a = { enum = { "x" } } } } }')" <<<'return {}'
+	body late "$(args '{ "value", "string", default = function() error "never" end }')" <<<'return {}'
 	body secret 'hidden = true,' <<<'return {}'
 	sed -i 's/"safe"/"destructive"/; s/danger_level/timeout = "none", danger_level/' commands/db/wipe.lua commands/db/reset.lua
 	answers 0 generate-skills
-	expect '[(s["path"], s.get("commands")) for s in e.data["skills"]] == [(".claude/skills/my-shop/db.md", ["db import", "db list", "db reset", "db show", "db wipe"]), (".claude/skills/my-shop/_commands.md", ["rules", "sign"]), (".claude/skills/my-shop/SKILL.md", None)]'
+	expect '[(s["path"], s.get("commands")) for s in e.data["skills"]] == [(".claude/skills/my-shop/db.md", ["db import", "db list", "db reset", "db show", "db wipe"]), (".claude/skills/my-shop/_commands.md", ["late", "odd", "rules", "sign"]), (".claude/skills/my-shop/SKILL.md", None)]'
 	expect 'all(s["bytes"] == len(open(s["path"]).read().encode()) for s in e.data["skills"])'
 	cd .claude/skills/my-shop
 	python3 - <<-'PY'
@@ -152,17 +155,18 @@ calls_of() {
 		front = dict(line.split(": ", 1) for line in text.split("---\n")[1].splitlines())
 		assert front["name"] == "my-shop" and json.loads(front["metadata"])["version"] == "2.1.0", front
 		told = json.loads(front["description"])
-		assert told.startswith("Sells things. ") and "db, rules, sign" in told and len(told) <= 1024, told
+		assert told.startswith("Sells things. ") and "db, late, odd, rules, sign" in told and len(told) <= 1024, told
 		assert len(text.encode()) <= 1500 and "wipe!" in text and "secret" not in text
 	PY
-	local name line
-	for name in 'db show' 'db list' 'db import' 'db wipe' 'db reset' rules sign; do
+	local name line words
+	for name in 'db show' 'db list' 'db import' 'db wipe' 'db reset' rules sign odd; do
 		[ "$(calls_of ./*.md | grep -c "^$name\b")" -eq 2 ] || {
 			echo "$name"
 			calls_of ./*.md
 			false
 		}
 	done
+	[ "$(calls_of _commands.md | grep '^late')" = 'late --value value' ]
 	[ "$(calls_of db.md | grep '^db wipe')" = $'db wipe --target a x y --dry-run\ndb wipe --target a --dry-run' ]
 	run grep -e '^    runner .*--confirm-destructive' -e '^    runner .*--live' -r .
 	[ "$status" -eq 1 ]
@@ -172,8 +176,8 @@ calls_of() {
 	CLEAN_ENV+=(API_KEY=x)
 	calls_of .claude/skills/my-shop/*.md >calls.txt
 	while read -r line; do
-		# shellcheck disable=SC2086
-		call $line --validate-only
+		eval "words=($line)"
+		call "${words[@]}" --validate-only
 		[ "$status" -eq 0 ]
 	done <calls.txt
 }

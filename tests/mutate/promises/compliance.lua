@@ -279,7 +279,7 @@ milliseconds(spec, "connect_timeout", "10s")]] },
 	{ "REQ-O-029", [[
 			entries[#entries + 1] = (not args.since or versions.is_lower(args.since, entry.version)) and entry or nil]], [[
 			entries[#entries + 1] = (not args.since or not versions.is_lower(entry.version, args.since)) and entry or nil]] },
-	{ "REQ-O-034", [[	rest[#rest + 1] = not shows and dry_run(command) or nil]], [[]] },
+	{ "REQ-O-034", [[	rest[#rest + 1] = not shows and DRY_RUN or nil]], [[]] },
 	{ "REQ-O-034", [[		size = size + #line + #(between or "\n")]], [[		size = size + #line]] },
 	{ "REQ-O-047", [[
 	return { missing = missing, extra = extra, over_privileged = required[1] ~= nil and extra[1] ~= nil }]], [[
