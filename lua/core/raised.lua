@@ -92,11 +92,12 @@ local function of_argument(field, line, is_arithmetic)
 		own = row.name == near and row or own
 	end
 	local row = own and not own.required and own.default == nil
-		and ("{ %q, %q, required = true } or a default in args"):format(own.name, own.type)
+		and "required = true or a default, since it is nil where it isn't given"
 	if near then
-		return ("there is no argument '%s': args has '%s'"):format(field, near), ("Write args.%s%s"):format(near, row and ", and " .. row or "")
+		return ("there is no argument '%s': args has '%s'"):format(field, near),
+			("Write args.%s, or { %q, %q } in args%s"):format(near, field, own.type, row and "; and add " .. row or "")
 	end
-	return own and ("args.%s is nil: it wasn't given"):format(field), row and "Write " .. row
+	return own and ("args.%s is nil: it wasn't given"):format(field), row and ("Add to the argument %s: %s"):format(field, row)
 end
 
 -- A list that is gone through without ipairs.

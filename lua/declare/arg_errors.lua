@@ -227,7 +227,7 @@ function M.excess(excess, slots)
 		field = "arguments", code = "INVALID_ARGUMENT", value = shown(excess[1]),
 		message = ("Unexpected argument '%s'%s: %s takes %s"):format(shown(excess[1]), more, name,
 			names[1] and "only " .. table.concat(names, " ")
-				or attempt.command and attempt.command.args[1] and "none without the name of a flag" or "none"),
+				or attempt.command and attempt.command.args[1] and "no arguments without the name of a flag" or "no arguments"),
 		suggestion = is_all and "Write runner " .. name or ("Leave out '%s'%s"):format(shown(excess[1]), more),
 		fix_required = "Remove the unexpected arguments",
 	}

@@ -875,3 +875,57 @@ none_left() {
 	grep -q '^size | 24 93' shown
 	[ "$(grep -c $'\e\[3' shown)" -eq 1 ]
 }
+
+@test "the command of a script that has failed is named where it can be no other, and its place in any case" {
+	local name says
+	tasks <<-'LUA'
+		one = { "One", shell = [[
+			echo "it's begun" # a comment
+			# false
+			false
+			echo done ]] },
+		two = { "Two", shell = [[
+			test -e .
+			test -e no-such-file
+			true ]] },
+		quoted = { "Quoted", shell = [[
+			echo "
+			false
+			"
+			test -e no-such-file ]] },
+		block = { "Block", shell = [[
+			if true; then
+				false
+			fi ]] },
+		exits = { "Exits", shell = "exit 3" },
+		gone = { "Gone", shell = [[
+			test -e .
+			no-such-program --x ]] },
+		caught = { "Caught", shell = [[
+			no-such-program || true
+			false ]] },
+		broken = { "Broken", shell = [[
+			echo begun
+			fi ]] },
+		python = { "Python", interpreter = "python3", shell = "raise SystemExit(4)" },
+		needs = { "Needs", needs = { "one" } },
+	LUA
+	while read -r name says; do
+		call "$name"
+		assert_envelope
+		expect "e.error.code == 'SUBPROCESS_FAILED' and e.error.message.startswith(\"$says\")"
+	done <<-'SAYS'
+		one tasks.lua:5: false exited with status 1
+		two tasks.lua:8: the script of 'two' exited with status 1
+		quoted tasks.lua:12: the script of 'quoted' exited with status 1
+		block tasks.lua:17: the script of 'block' exited with status 1
+		exits tasks.lua:20: the script of 'exits' exited with status 3
+		gone tasks.lua:23: no-such-program is not in PATH
+		caught tasks.lua:25: 'caught' exited with status 1
+		broken tasks.lua:29: 'broken' exited with status 2
+		python tasks.lua:30: the script of 'python' exited with status 4
+		needs one, which this command needs: tasks.lua:5: false exited with status 1
+	SAYS
+	call two
+	expect '"set -x" in e.error.suggestion'
+}
