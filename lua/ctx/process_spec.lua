@@ -324,7 +324,7 @@ end
 local function prohibit_shell(method, line)
 	local call = #line < 200 and require("runner.core.shell_words").call_of(line)
 	local stage = method == "pipeline"
-	misuse.raise(nil, ("ctx:%s takes a table of words, not the text %s"):format(method, misuse.shown(line)),
+	misuse.raise(nil, ("ctx:%s takes one table of words, not the text %s"):format(method, misuse.shown(line)),
 		call and "Write " .. call:gsub("^ctx:run", stage and "" or "ctx:" .. method)
 			or ('Write %s{ "sh", "-c", %s }, where no value of an argument is in that text'):format(stage and "" or "ctx:" .. method,
 				#line < 200 and ("%q"):format(line) or '"…"'), "SHELL_STRING_PROHIBITED")

@@ -11,6 +11,8 @@
 
 #include "buf.h"
 
+#define PRINTED_CODE "print" /* of a WARN that is none: where print was called */
+
 #define FRAME_HEADER 8
 #define FRAME_LONG ((size_t)64 << 10) /* bytes of a field, or of what is missing of a frame: not worth a copy */
 

@@ -42,12 +42,14 @@ static void warn_about_stdout(struct run *run)
 	tap_text(&run->stdout_tap, &text);
 	secrets_hide_buf(run, &text); /* what came before they were known */
 	n = strcspn(buf_cstr(&text), "\"\\\n");
-	buf_add_str(&message, "The command wrote to stdout, which is for its answer: the text went to stderr. ");
-	if (n > 0 && n <= SHOWN_MAX && text.len == n + 1 && buf_cstr(&text)[n] == '\n')
-		buf_add_fmt(&message, "In place of print(\"%.*s\") write ctx:log(\"%.*s\"), or return it from run", (int)n, buf_cstr(&text), (int)n,
-		            buf_cstr(&text));
+	if (run->printed[0] != '\0')
+		buf_add_fmt(&message, "%s: print writes to stdout, which is for the answer: the text went to stderr. ", run->printed);
 	else
-		buf_add_str(&message, "Return it from run, or write ctx:log in place of print");
+		buf_add_str(&message, "The command wrote to stdout, which is for its answer: the text went to stderr. ");
+	if (run->printed[0] != '\0' && n > 0 && n <= SHOWN_MAX && text.len == n + 1 && buf_cstr(&text)[n] == '\n')
+		buf_add_fmt(&message, "Write ctx:log(\"%.*s\"), or return it from run", (int)n, buf_cstr(&text));
+	else
+		buf_add_str(&message, "Return it from run, or write it with ctx:log");
 	run_warn_counted(run, "THIRD_PARTY_STDOUT", buf_cstr(&message), "bytes", (int64_t)run->stdout_tap.total, &text);
 	buf_release(&text);
 	buf_release(&message);

@@ -61,6 +61,7 @@ struct run {
 	struct rows rows;         /* on stdout while the command runs */
 	struct beat beat;         /* lines on stderr that say that it does */
 	struct tap stdout_tap;    /* stray text on fd 1 */
+	char printed[512];        /* FILE:LINE of a script that has called print; "": none is known */
 	struct secrets *secrets;  /* NULL: there are none */
 	struct spared spared;
 	struct block block;       /* the last lines of the terminal: what goes on */

@@ -152,6 +152,18 @@ void channel_warn_busy(const struct rest_cause *cause)
 	buf_release(&context);
 }
 
+void channel_printed(const char *place)
+{
+	struct buf out = BUF_INIT;
+	size_t start = frame_begin(&out, FRAME_WARN);
+
+	frame_add_bytes(&out, F_code, PRINTED_CODE, strlen(PRINTED_CODE));
+	frame_add_bytes(&out, F_message, place, strlen(place));
+	if (frame_end(&out, start) == 0)
+		send_frame(&out);
+	buf_release(&out);
+}
+
 void channel_guard(void)
 {
 	static bool asked;

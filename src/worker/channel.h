@@ -19,6 +19,8 @@ int channel_terminal(int change, const void *bytes, size_t n);
 /* Warn of a wait that is none. */
 struct rest_cause;
 void channel_warn_busy(const struct rest_cause *cause);
+/* A script has called print at "FILE:LINE": said if its text is met on stdout. */
+void channel_printed(const char *place);
 /* Send SECRETS: one value, then that these are all, and wait until the supervisor hides them. 0 or -1. */
 int channel_secret(const void *value, size_t n);
 int channel_secrets_end(void);

@@ -68,11 +68,38 @@ static void make_roomy_tables(lua_State *L)
 	lua_setfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
 }
 
+/* print(…), which says once where it was called: what it writes isn't the answer. */
+static int l_print(lua_State *L)
+{
+	static bool said;
+	char place[LUA_IDSIZE + 256];
+	lua_Debug at;
+
+	if (!said && lua_getstack(L, 1, &at) && lua_getinfo(L, "Sl", &at) && at.source[0] == '@' && at.currentline > 0 &&
+	    strlen(at.source) < 256) {
+		said = true;
+		snprintf(place, sizeof(place), "%s:%d", at.source + 1, at.currentline);
+		channel_printed(place);
+	}
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_insert(L, 1);
+	lua_call(L, lua_gettop(L) - 1, 0);
+	return 0;
+}
+
+static void watch_print(lua_State *L)
+{
+	lua_getglobal(L, "print");
+	lua_pushcclosure(L, l_print, 1);
+	lua_setglobal(L, "print");
+}
+
 /* What doesn't depend on the attempt: it knows no launch record and opens nothing. */
 static void prepare(lua_State *L, const struct binding *bindings)
 {
 	make_roomy_tables(L);
 	luaL_openlibs(L);
+	watch_print(L);
 	loadlib_init(L);
 	loaders_init(L);
 	cancel_track(L);

@@ -164,7 +164,7 @@ CASES = [
      "x", 'Install no-such-program'),
     ("print in run",
      cmd('print("hello")'),
-     "x", 'write ctx:log("hello")'),
+     "x", 'x.lua:3: print writes to stdout, which is for the answer: the text went to stderr. Write ctx:log("hello")'),
     ("no danger level",
      {"commands/x.lua": 'return { description = "X",\n\trun = function() end }\n'},
      "x", 'Add danger_level = "safe"'),
