@@ -54,7 +54,7 @@ local function tokens_of(text)
 			out[#out].line_end = line + select(2, text:sub(at, stop):gsub("\n", ""))
 			out[#out].indent = at - start
 		end
-		at = stop + 1
+		at = math.min(stop, #text) + 1 -- a text may have no end
 	end
 end
 

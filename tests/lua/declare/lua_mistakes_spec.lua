@@ -40,6 +40,18 @@ describe("a file that is no Lua", function()
 		end
 	end)
 
+	it("may end anywhere, and hold anything", function()
+		local text = 'return { x = "a\\"b", --[==[ c ]==]\n\ty = [[ d ]], function() if a then end end, z = \'e\\\'f\' }'
+		for last = 0, #text do
+			for _, more in ipairs { "", "\\", '"\\', "'", "[[", "--[[", "\0", "\255", "}", "\n{", "end" } do
+				local broken = text:sub(1, last) .. more
+				local _, message = load(broken, "@x.lua", "t", {})
+				mistakes.find(broken, message or "")
+				mistakes.not_returned(broken)
+			end
+		end
+	end)
+
 	it("is read in a bounded time", function()
 		local clock = os.clock()
 		found("return {" .. ("x = { 1 } y = { 2 } "):rep(3000) .. "}")
