@@ -91,20 +91,6 @@ local function host_of(v)
 	return host and host:find "^[%w_][%w_.@:%%-]*$" and #host <= 255 and host or nil
 end
 
--- What runner itself says to sbatch. A word that contradicts it would part a task from its fence.
-local OURS = {}
-for word in ([[--array -a --job-name -J --output -o --error -e --export --export-file --requeue --no-requeue
-	--wrap --wait -W --parsable --chdir -D --input -i --open-mode --hold -H --test-only --signal --clusters -M]]):gmatch "%S+" do
-	OURS[word] = true
-end
-
-
-local function option(v)
-	local text = line(v)
-	local name = text and (text:match "^%-%-[%w-]+" or text:match "^%-%a")
-	return (not name or not OURS[name]) and text or nil
-end
-
 local SCALAR = { string = true, number = true, boolean = true }
 
 local function environment(v)
@@ -148,7 +134,7 @@ M.keys = {
 	end, "a duration of at least 100ms, such as 5s", "poll_ms"),
 	submit_rate = row(rate, "submissions per second, such as 1/s, or 10/m"),
 	directory = row(directory, "an absolute path, or one that starts with ~/"),
-	options = row(rules.list_of(option, 0), "a list of words for the program that submits, without those that runner itself sets"),
+	options = row(rules.list_of(line, 0), "a list of words for the program that submits"),
 	prologue = row(rules.text, "a shell text such as module load apps"),
 	environment = row(environment, "a map of names and values"),
 	via = row(host_of, "ssh and a host, such as ssh login.cluster: its port, user and key belong into ~/.ssh/config"),
@@ -228,6 +214,13 @@ local function fault_of(e)
 				"kind: command has the three programs submit, states and cancel"
 		end
 	end
+	local word, fault
+	if e.kind == "slurm" and e.options and e.options[1] then
+		word, fault = require("runner.declare.sbatch_options").wrong(e.options)
+	end
+	if word then
+		return ("options: '%s' %s"):format(word, fault), "Remove it; what sbatch has for tasks: man sbatch"
+	end
 end
 
 local POLL_MS = { slurm = 5000, command = 5000, ["local"] = 200 }
@@ -277,17 +270,6 @@ local function either(...)
 	return { anyOf = json.array { ... } }
 end
 
--- No word that runner itself says to the program that submits.
-local function option_schema()
-	local long, short = {}, {}
-	for _, word in ipairs(tables.sorted_keys(OURS)) do
-		local letter = word:match "^%-(%a)$"
-		table.insert(letter and short or long, letter or word)
-	end
-	return { type = "string", pattern = LINE,
-		["not"] = { pattern = ("^((%s)([^A-Za-z0-9-]|$)|-[%s])"):format(table.concat(long, "|"), table.concat(short)) } }
-end
-
 local function count(most)
 	return { type = "integer", minimum = 1, maximum = most }
 end
@@ -304,18 +286,22 @@ function M.schema()
 		time = duration, at_once = count(1000000), poll = duration,
 		submit_rate = either({ type = "number", exclusiveMinimum = 0, maximum = 1000 },
 			{ type = "string", pattern = "^(0*[1-9][0-9]*\\.?[0-9]*|0+\\.[0-9]*[1-9][0-9]*)/[smh]$" }),
-		directory = PLACE, options = { type = "array", items = option_schema() }, prologue = json_shapes.text(),
+		directory = PLACE, options = { type = "array", items = { type = "string", pattern = LINE } }, prologue = json_shapes.text(),
 		environment = { type = "object", patternProperties = { ["^[A-Za-z_][A-Za-z0-9_]*$"] = SCALAR_SCHEMA }, additionalProperties = false },
 		via = { type = "string", pattern = "^ssh +[A-Za-z0-9_][A-Za-z0-9_.@:%-]*$", maxLength = 300 },
 		runner = PLACE, submit = PROGRAM_SCHEMA, states = PROGRAM_SCHEMA, cancel = PROGRAM_SCHEMA,
 	}
 end
 
----What holds between the keys: programs of the user's belong to kind command.
----@return table
+---What holds between the keys: programs of the user's belong to kind command, words for sbatch to kind slurm.
+---@return table[]
 function M.schema_between()
-	return { ["if"] = { required = json.array { "kind" }, properties = { kind = { enum = json.array { "slurm", "local" } } } },
-		["then"] = { properties = { submit = false, states = false, cancel = false } } }
+	local function where(kinds, properties)
+		return { ["if"] = { required = json.array { "kind" }, properties = { kind = { enum = json.array(kinds) } } },
+			["then"] = { properties = properties } }
+	end
+	return json.array { where({ "slurm", "local" }, { submit = false, states = false, cancel = false }),
+		where({ "slurm" }, { options = { items = require("runner.declare.sbatch_options").schema() } }) }
 end
 
 return M

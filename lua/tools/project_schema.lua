@@ -108,7 +108,7 @@ local BETWEEN = {
 			tables.add(own, rows[key])
 			schema.properties[key] = own
 		end
-		schema.allOf = json.array { executors.schema_between() }
+		schema.allOf = executors.schema_between()
 	end,
 }
 

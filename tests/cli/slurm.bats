@@ -105,6 +105,27 @@ none_left() {
 	expect 'e.data.checks[0].detail.endswith("; not passed on from the environment: SQUEUE_PARTITION")'
 }
 
+@test "words for sbatch are judged by the options that it has, and as it reads them" {
+	sbatch --help | grep -oE -- '--[a-z][a-z-]+' | sort -u >names
+	[ "$(wc -l <names)" -gt 80 ]
+	while read -r name; do
+		grep -qE "(^|[[:space:]])${name#--}([/=?[:space:]]|$)" "$ROOT/lua/declare/sbatch_options.lua" || echo "$name"
+	done <names >missing
+	[ ! -s missing ]
+	sbatch --job=abbreviated --hol --wra=true
+	squeue -h -t pending -o %j | grep -qx abbreviated
+	scancel -n abbreviated
+	site 'options = { "--job=x" }'
+	seq 2 >items.txt
+	flow '' <<<'- shell: echo hi'
+	call workflow check flow.yaml
+	envelope 2
+	expect '"--job=x" in e.error.errors[0].message and "--job-name, which runner itself sets" in e.error.errors[0].message'
+	site 'options = { "--commen", "two words", "--ni=5", "-s" }'
+	call workflow run flow.yaml
+	envelope 0
+}
+
 @test "a partition that is not there fails for good, and says so in words of the site" {
 	site 'partition = "nope"'
 	seq 2 >items.txt

@@ -397,7 +397,7 @@ function M.schema()
 	definitions.concurrency.required = json.array { "key" }
 	define(definitions, "executor", keys.executor)
 	definitions.executor = section_object("executor", keys.executor)
-	definitions.executor.allOf = json.array { executors.schema_between() }
+	definitions.executor.allOf = executors.schema_between()
 	local out = workflow(definitions)
 	out.title = "A workflow of runner"
 	out.description = "Steps that runner retries and takes up again after a crash."

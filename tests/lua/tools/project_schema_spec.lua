@@ -39,7 +39,7 @@ local VALUES = { true, false, 0, 1, 5, -1, 1.5, 0.5, 4e8, 2000000000, "", " ", "
 	failed = true, interrupted = 1 },
 	{ x = { kind = "slurm", directory = "/x" } }, { x = { kind = "slurms" } }, { none = { kind = "local" } }, { x = { cpus = 0 } },
 	{ x = { memory = LIST { "1G", "2G" }, gpus = "a100:2", submit_rate = "1/s", options = LIST { "--qos=x" } } },
-	{ x = { options = LIST { "-J" } } },
+	{ x = { options = LIST { "a\nb" } } },
 	{ x = 5 }, LIST { { name = "git", min_version = "2.30" } }, LIST { { name = "git", min_version = "*" } }, LIST { { name = "git" } },
 	LIST { { name = "-git", min_version = "2" } }, LIST { { name = "git", min_version = "v2" } },
 	LIST { { name = "git", min_version = "2", max_version = "3", check_command = "git --version", fix_command = "x" } },

@@ -78,7 +78,7 @@ commands: [ shell: a ]
 			partition = { "a b", "-x", "", 5, ("x"):rep(201) }, cpus = { 0, -1, 1.5, "x" }, gpus = { 0, "a:b", "2;x", true },
 			memory = { "4", "0G", "4g", "4G; x", {}, { "4G", "x" } }, time = { 0, -1, "soon" }, at_once = { 0 }, poll = { "99ms" },
 			submit_rate = { "0/s", "-1/s", "1/d", 0, -1, "1/s\n" }, directory = { "", "/", "/a\nb", "/a\0b" },
-			options = { { "--array=3" }, { "-J x" }, { "-Jx" }, { "--requeue" }, { "a\nb" }, "text" },
+			options = { { "a\nb" }, { 5 }, "text" },
 			environment = { { ["a-b"] = "x" }, { A = {} }, { A = "\0" }, { A = json.null } },
 			runner = { "runner" }, submit = { {}, "text", { "" }, { 5 } }, kind = { "fake", "Slurm" },
 		} do

@@ -20,7 +20,8 @@ local SCHEMA = json.decode(json.encode(schema.schema()))
 
 -- What only check can say, by its messages.
 local ONLY_CHECK = { "unknown variable", "^there is no executor", "there is no executor", "^when: ", "no step has the id", "is missing",
-	"only %${env%.NAME} has a value", "needs delays", "chunk: the items run here", "^schema: ", "^workflow: ", " has no variable ",
+	"only %${env%.NAME} has a value", "needs delays", "chunk: the items run here", "^schema: ", "^workflow: ",
+	" options: '[^']*' is no option: ", " has no variable ",
 	"is not a value by itself", "only available inside a foreach", "^[%w_]+ is %d+%.0: " } -- 1.0 is an integer to JSON
 
 -- Only empty ones: a Lua table doesn't tell a list from a map.
