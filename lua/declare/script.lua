@@ -1,6 +1,8 @@
 -- script: the script of a command (lua/declare/tasks.lua) as a text: without the blanks in front of its lines, and where it stands
 -- in the file.
 
+local host = require "runner.host"
+
 local M = {}
 
 -- Where a text stands between quotes, with what is in front of them; nil: nowhere, or more than once.
@@ -44,7 +46,7 @@ function M.line_of(source, script, found)
 		local place = require("runner.declare.task_text").places(source, found.group)[found.name]
 		at = place and only_place(source, script, place.first, place.last, "shell%s*=%s*%[?=*")
 	end
-	return at and 1 + select(2, source:sub(1, at - 1):gsub("\n", ""))
+	return at and 1 + host.lines(source, at)
 end
 
 -- --- which of its commands has failed --------------------------------------------------------------

@@ -16,21 +16,24 @@ local function add_library(path)
 end
 
 -- The value that a file returns, or a problem; its text; and whether some of the value is not known. `folder` is the one
--- of command files that it is in. `unread`: it is read for what it declares, and not run.
-local function read_file(path, folder, unread)
+-- of command files that it is in. `unread`: it is read for what it declares, and not run. `only`: of its tasks, those of these
+-- names will do; the text is without the others, and the whole is the fifth value.
+local function read_file(path, folder, unread, list, only)
 	add_library(path)
 	local text, why = host.source(path, folder)
 	if not text then
 		return nil, require("runner.project.load_failure").refused(path, why)
 	end
 	local plain = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "") -- like lua5.4, no byte order mark and no "#!" line
-	local chunk, message = load(plain, "@" .. path, "t")
+	local whole = text
+	text = only and host.only(plain, list, only) or text
+	local chunk, message = load(only and not unread and text or plain, "@" .. path, "t")
 	if not chunk then
-		return nil, require("runner.project.load_failure").no_chunk(path, text, message)
+		return nil, require("runner.project.load_failure").no_chunk(path, whole, message)
 	end
 	if unread then
-		local value, problem, partial = require("runner.project.inert").value(path, text)
-		return value, problem, text, partial
+		local value, problem, partial = require("runner.project.inert").value(path, whole)
+		return value, problem, text, partial, whole
 	end
 	local ok, value, traceback, cancelled = host.protect(chunk)
 	if cancelled then
@@ -38,7 +41,7 @@ local function read_file(path, folder, unread)
 	elseif not ok then
 		return nil, require("runner.project.load_failure").raised(path, value, traceback)
 	end
-	return value, nil, text
+	return value, nil, text, nil, whole
 end
 
 -- Read the settings of runner.lua into the project.

@@ -12,7 +12,8 @@ local M = {}
 
 local LIMIT = "1h" -- of a task that declares none, where no person can end it
 
-local known = {} -- by path, and whether it is only read
+local known = {} -- by path, whether it is only read, and the name of the task that was asked for; "": it is all of the file
+local asked = {}
 
 local function invalid(path, why, fix, text, key)
 	local at = type(key) == "string" and text:find("%f[%w_]" .. key:gsub("%W", "%%%0") .. "%f[^%w_][\"']?%]?%s*=")
@@ -21,21 +22,46 @@ local function invalid(path, why, fix, text, key)
 		{ fix_required = fix })
 end
 
--- What a file returns, or its problem; its text. `list`: "tasks", or of a command file "commands".
-local function read(project, path, list)
-	local key = path .. (project.unread and "?" or "")
-	local file = known[key]
+-- The names under which a task may stand that the words from `at` on begin with.
+local function names_from(words, at)
+	local names, name = {}, nil
+	for i = at, math.min(#words, at + 3) do
+		name = name and name .. " " .. words[i] or words[i]
+		names[#names + 1] = name
+	end
+	return names, name
+end
+
+local function key_of(project, path, name)
+	return ("%s\n%s%s"):format(path, project.unread and "?" or "", name or "")
+end
+
+-- What a file returns, or its problem; its text. `list`: "tasks", or of a command file "commands". With `words` it has the task
+-- that these begin with from `at` on, and maybe no other.
+local function read(project, path, list, words, at)
+	local only, last = nil, nil
+	if words then
+		only, last = names_from(words, at)
+	end
+	local key, whole = key_of(project, path, last), key_of(project, path)
+	local file = known[key] or known[whole]
+	if only and not file then
+		asked[whole] = (asked[whole] or 0) + 1
+		key, only = asked[whole] > 2 and whole or key, asked[whole] <= 2 and only or nil -- who asks for many, loads it once
+	end
 	if not file then
 		local lib = project.root .. "/lib/?"
 		if package.path:sub(1, #lib) ~= lib then -- as of commands/
 			package.path = ("%s.lua;%s/init.lua;%s"):format(lib, lib, package.path)
 		end
-		local value, problem, text, partial = project.read(path, list == "commands" and project.commands or nil, project.unread)
+		local value, problem, text, partial, all = project.read(path, list == "commands" and project.commands or nil, project.unread,
+			list, only)
 		text = text or host.source(path) or ""
+		all = all or text
 		local why, fix, about = tasks.problem(value, list)
-		local name = why and value == nil and require("runner.declare.lua_mistakes").not_returned(text)
+		local name = why and value == nil and require("runner.declare.lua_mistakes").not_returned(all)
 		fix = name and ("Write return %s as its last line"):format(name) or fix
-		file = { value = value, path = path, problem = problem or why and invalid(path, why, fix, text, about), text = text,
+		file = { value = value, path = path, problem = problem or why and invalid(path, why, fix, all, about), text = text, all = all,
 			partial = partial, list = not (problem or why) and rawget(value, list) or nil, is_group = not problem and type(value) == "table"
 				and rawget(value, "commands") ~= nil and rawget(value, "run") == nil and rawget(value, "shell") == nil }
 		known[key] = file
@@ -48,13 +74,13 @@ local function is_out_of_reach(path)
 	return attempt.policy and not attempt.policy.reaches(path)
 end
 
-local function read_tasks(project)
-	return read(project, project.root .. "/tasks.lua", "tasks")
+local function read_tasks(project, words)
+	return read(project, project.root .. "/tasks.lua", "tasks", words, 1)
 end
 
 -- Of a file that is not known, whether it seems to have a task: a call of that says what is wrong.
 local function mentions(file, word)
-	return file.text:find("%f[%w_-]" .. word:gsub("%W", "%%%0") .. "%f[^%w_-]") ~= nil
+	return file.all:find("%f[%w_-]" .. word:gsub("%W", "%%%0") .. "%f[^%w_-]") ~= nil
 end
 
 -- The tasks of a file that is read anew: a server makes many lists.
@@ -91,7 +117,9 @@ end
 ---@param project table
 ---@return table[]? commands as M.list has them; nil: it is one command, or can't be read
 function M.list_group(entry, project)
-	known[entry.path], known[entry.path .. "?"] = nil, nil
+	for key in next, known do
+		known[key] = key:sub(1, #entry.path + 1) ~= entry.path .. "\n" and known[key] or nil
+	end
 	if is_out_of_reach(entry.path) or not seems_group(host.source(entry.path, entry.folder)) then
 		return nil
 	end
@@ -104,7 +132,7 @@ end
 ---@param project table
 ---@return runner.Found?
 function M.find(words, project)
-	local file = words[1] and read_tasks(project)
+	local file = words[1] and read_tasks(project, words)
 	if not file then
 		return nil
 	elseif file.problem then
@@ -112,6 +140,9 @@ function M.find(words, project)
 		return mentions(file, words[1]) and { name = words[1], path = file.path, words = 1, task = true } or nil
 	end
 	local task, last = tasks.find(file.list, words, 1, file.value)
+	if task then -- M.read asks for it
+		known[key_of(project, file.path, table.concat(words, " ", 1, last))] = file
+	end
 	return task and { name = table.concat(words, ".", 1, last), path = file.path, words = last, folder = project.commands,
 		task = true } or nil
 end
@@ -126,13 +157,16 @@ function M.find_in(found, words, project, text)
 	if not seems_group(text) then
 		return found
 	end
-	local file = is_out_of_reach(found.path) and {} or read(project, found.path, "commands")
+	local file = is_out_of_reach(found.path) and {} or read(project, found.path, "commands", words, found.words + 1)
 	if not file.is_group then
 		found.folder = not (project.unread and (file.problem or file.partial)) and found.folder or nil -- it is looked up again
 		return found
 	end
 	local task, last = tasks.find(file.list or {}, words, found.words + 1, file.value or {})
 	last = file.problem and found.words or last -- the call says what is wrong
+	if task then
+		known[key_of(project, found.path, table.concat(words, " ", found.words + 1, last))] = file
+	end
 	return (task or file.problem) and { name = table.concat(words, ".", 1, last), path = found.path, words = last,
 		folder = found.folder, task = true, group = found.name } or nil
 end
@@ -173,13 +207,13 @@ end
 ---@return string? text
 ---@return true? partial
 function M.read(found, project, value, text)
-	local file = found.task and read(project, found.path, found.group and "commands" or "tasks") or { text = text }
+	local words, at = command_line.name_words(found.name), found.group and #command_line.name_words(found.group) + 1 or 1
+	local file = found.task and read(project, found.path, found.group and "commands" or "tasks", found.words and words, at) or { text = text }
 	local task, all, _ = value, nil, nil
 	if found.task and file.problem then
 		return nil, file.problem
 	elseif found.task then
-		local at = found.group and #command_line.name_words(found.group) + 1 or 1
-		task, _, all = tasks.find(file.list, command_line.name_words(found.name), at, file.value)
+		task, _, all = tasks.find(file.list, words, at, file.value)
 	end
 	if not task then
 		return nil, require("runner.core.errors").new("COMMAND_NOT_FOUND",
@@ -187,7 +221,7 @@ function M.read(found, project, value, text)
 	end
 	found.source = file.text
 	if found.task and task.sources then -- a change of others is none of it
-		found.own = spelt({ task, { all.env, all.cwd, all.interpreter } }) or task_text.only(file.text, found.name, found.group, true)
+		found.own = spelt({ task, { all.env, all.cwd, all.interpreter } }) or task_text.only(file.all, found.name, found.group, true)
 	end
 	return tasks.declaration(task, all, { private = ("." .. found.name):find "%._" ~= nil or nil, timeout = limit_of(project),
 		cwd = host.bundle() and "caller" or nil }), nil, -- the project of a program is a folder of its version

@@ -32,6 +32,7 @@
 #include "memory.h"
 #include "picture.h"
 #include "profile.h"
+#include "only.h"
 #include "resource_limits.h"
 #include "rules.h"
 #include "scratch.h"
@@ -437,6 +438,7 @@ int luaopen_runner_host(lua_State *L)
 	source_register(L);
 	inert_register(L);
 	bundle_register(L);
+	only_register(L);
 	standard_register(L);
 	words_register(L);
 	return 1;

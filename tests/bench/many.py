@@ -34,6 +34,26 @@ QUESTIONS = {
 }
 
 
+TASK = '{ "Restart a service", args = { { "host", "string" } }, shell = "true" }'
+CALL = {"just": ["service-17", "web-1"], "task": ["service-17"], "mise": ["run", "--quiet", "service-17"]}
+
+
+def task_files(folder):
+    """Projects with the same task: in a file of its own, and among others in one file."""
+    paths = {"alone": os.path.join(folder, "alone")}
+    for count in 30, COMMANDS:
+        paths[count] = os.path.join(folder, f"of{count}")
+    for what, path in paths.items():
+        os.makedirs(os.path.join(path, "commands"))
+        name, text = "tasks.lua", "return { tasks = {\n" + "".join(
+            f'["service-{i}"] = {TASK},\n' for i in range(1, what + 1 if what != "alone" else 1)) + "} }\n"
+        if what == "alone":
+            name, text = "commands/service-17.lua", f"return {TASK}\n"
+        with open(os.path.join(path, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    return paths
+
+
 def recipes(folder):
     justfile, taskfile, mise = [], ["version: '3'\ntasks:\n"], []
     for number in range(1, COMMANDS + 1):
@@ -69,6 +89,13 @@ def table(builds, folder):
         beside = {f"`{name} {' '.join(words[name])}`": Case(name, [program, *words[name]], path, peers.of_mise(path, clean_environment()))
                   for name, program in programs.items() if program and name in words}
         rows.append(Row(what, builds.run(words["runner"], path, env), beside))
+    for what, place in task_files(folder).items():
+        for build, runner in builds.path.items():  # it is known from then on
+            subprocess.run([runner, "service-17"], cwd=place, env=env(build), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+        beside = {f"`{name} {' '.join(CALL[name])}`": Case(name, [program, *CALL[name]], path, peers.of_mise(path, clean_environment()))
+                  for name, program in programs.items() if program and what == COMMANDS}
+        where = "a task in a file of its own" if what == "alone" else f"among {what:,} in one file"
+        rows.append(Row(f"`runner service-17`, {where}", builds.run(["service-17"], place, env), beside))
     yield f"In a project of {COMMANDS:,} commands, each a file; just and mise have as many recipes and tasks, in one file each."
     yield ""
     yield from measured_table(rows, ROUNDS, SECONDS)
