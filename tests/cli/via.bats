@@ -8,7 +8,7 @@ load lib/ssh
 # there KEYS <<COMMANDS: flow.yaml, with the executor q, whose queue and directory are on the server
 there() {
 	# shellcheck disable=SC2034 # for lib/ssh.bash
-	SERVER_ENV=(TOKEN="$TOKEN" LC_ALL=C.UTF-8)
+	SERVER_ENV=(TOKEN="$TOKEN" LC_ALL=C.UTF-8 "${SERVER_MORE[@]}")
 	sshd_up ${LINKED:+link}
 	mkdir -p queue ssh/home/work
 	env -i "${CLEAN_ENV[@]}" python3 "$ROOT/tests/cli/lib/batch_queue.py" serve "$PWD/queue" >/dev/null 2>&1 </dev/null 3>&- &
@@ -185,6 +185,22 @@ items() {
 	call workflow run flow.yaml
 	envelope 12
 	expect '"no answer of runner" in e.error.message'
+}
+
+@test "what the environment of the host says of answers changes nothing that travels, and the list names the host" {
+	SERVER_MORE=(RUNNER_MAX_OUTPUT_BYTES=4096 API_TOKEN=hello123 RUNNER_META=short)
+	there <<-YAML
+		commands:
+		  - { id: a, on: q, shell: 'echo "hello123 \$(seq 20000 | tr "\\n" " ")"' }
+		  - { id: b, on: q, shell: head -c 300000 /dev/urandom | tee $PWD/raw, capture_limit: none }
+		  - { shell: 'printf "%s" "\${steps.a.output}" | head -c 13; cmp $PWD/raw "\${steps.b.output_path}"' }
+	YAML
+	call workflow run flow.yaml
+	envelope 0
+	expect 'e.data.steps[-1].output == "hello123 1 2 "'
+	call executor list --file flow.yaml
+	envelope 0
+	expect '"node:~/work" in str(e.data)'
 }
 
 @test "of the user's ssh configuration only the way to the host counts" {

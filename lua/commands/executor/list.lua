@@ -18,7 +18,8 @@ return {
 		local rows = json.array {}
 		for i, name in ipairs(tables.sorted_keys(sources)) do
 			local e = known[name] or {}
-			rows[i] = { name = name, kind = e.kind or json.null, source = sources[name], directory = e.directory or json.null,
+			rows[i] = { name = name, kind = e.kind or json.null, source = sources[name],
+				directory = e.via and ("%s:%s"):format(e.via, e.directory) or e.directory or json.null,
 				problem = faults[name] or json.null }
 		end
 		return rows

@@ -114,7 +114,7 @@ local function next_slices(self, offsets)
 		local bytes = stat and slice_of(self.dir .. "/" .. name, from, room)
 		if not bytes then
 			self.dirty[name] = nil -- it was removed since
-		elseif room > 0 or bytes == "" then
+		elseif room > 0 or stat.size == 0 then
 			slices[#slices + 1] = { name = name, from = from, total = stat.size, data = via.packed(bytes) }
 			offsets[name], room = from + #bytes, room - #bytes
 			whole[#whole + 1] = offsets[name] == stat.size and name or nil

@@ -71,7 +71,7 @@ end
 -- A slice of a file that comes; with the last one it is in its place.
 local function put(unit, slice)
 	local path = unit.dir .. "/" .. (is_plain(slice.name) and slice.name or raise("A file has no plain name"))
-	local bytes = via.unpacked(slice.data)
+	local bytes = via.unpacked(slice.data) or raise("What came is not what was sent", "Try again")
 	if slice.from == 0 and #bytes == slice.total then
 		assert(fs.write(path, bytes, FILE))
 		return

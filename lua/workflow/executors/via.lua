@@ -32,21 +32,22 @@ local FOR_GOOD = { "Permission denied", "Host key verification failed", "Could n
 
 ---Bytes as they travel: text as it is, which is faster by far, else base64.
 ---@param bytes string
----@return { text: string } | { base64: string } part
+---@return { size: integer, text: string?, base64: string? } part
 function M.packed(bytes)
 	if utf8.len(bytes) and not bytes:find "%z" then
-		return { text = bytes }
+		return { size = #bytes, text = bytes }
 	end
-	return { base64 = encoding.base64(bytes) }
+	return { size = #bytes, base64 = encoding.base64(bytes) }
 end
 
 ---@param part any
----@return string? bytes nil: it is neither
+---@return string? bytes nil: it is neither, or not what was sent
 function M.unpacked(part)
 	if type(part) ~= "table" then
 		return nil
 	end
-	return type(part.text) == "string" and part.text or type(part.base64) == "string" and encoding.from_base64(part.base64) or nil
+	local bytes = type(part.text) == "string" and part.text or type(part.base64) == "string" and encoding.from_base64(part.base64)
+	return bytes and #bytes == part.size and bytes or nil
 end
 
 -- A path for the shell there: "~/" is its HOME.
@@ -64,7 +65,7 @@ function M.ssh(executor)
 		argv[#argv + 1] = "-o"
 		argv[#argv + 1] = option
 	end
-	local command = ("exec %s self executor reach --format json --quiet"):format(word(executor.runner or "runner"))
+	local command = ("exec %s self executor reach --format json --quiet --max-bytes 16777216"):format(word(executor.runner or "runner"))
 	return table.move({ "--", executor.via, command }, 1, 3, #argv + 1, argv)
 end
 
@@ -75,6 +76,9 @@ end
 
 local function unreached(executor, result)
 	local said = programs.said("ssh", result)
+	if result.error then
+		return { kind = "refused", code = "PRECONDITION", message = said, suggestion = "Is ssh installed here, and in PATH?" }
+	end
 	for _, text in ipairs(FOR_GOOD) do
 		if said:find(text, 1, true) then
 			return { kind = "refused", code = "PRECONDITION", message = ("%s can't be reached: %s"):format(executor.via, said),
