@@ -359,6 +359,8 @@ local function option(s, name, value, after)
 	local listed = used == nil and not row and not s.strict and by_listed(s, name)
 	if used == nil and not row and not listed then
 		row, used = meant_by(s, plain(name), next_value)
+		local is_other = row and row.type == "boolean" and next_value and not TRUE[next_value:lower()] and not FALSE[next_value:lower()]
+		row = not is_other and row or nil -- what takes a value is no switch
 	end
 	if used ~= nil then
 		return used and not value and 2 or 1

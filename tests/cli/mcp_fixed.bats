@@ -45,6 +45,15 @@ fixed() {
 	[ "$(grep -c hunter22 fixed.txt)" -eq 0 ]
 }
 
+@test "REQ-C-030 of 44 wrong calls over MCP each has the right one, or rightly none" {
+	rm -r commands
+	lua5.4 "$ROOT/tests/repair/project.lua" .
+	known
+	fixed <"$ROOT/tests/repair/mcp.txt"
+	[ "$(wc -l <fixed.txt)" -eq 44 ]
+	[ "$(grep -c 'null None' fixed.txt)" -eq 7 ]
+}
+
 @test "in progressive mode the right call is one of call" {
 	fixed --progressive <<<'silence {"id":"7"}'
 	[[ $(cat fixed.txt) == *'{"arguments": {"arguments": {"id": 7}, "name": "silence"}, "name": "call"} {"dry": false, "id": 7'* ]]

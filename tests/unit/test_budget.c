@@ -1,6 +1,6 @@
 /*
  * test_budget.c: whatever a run came to, its envelope has no more bytes than were asked for, is one, and what is not in it is
- * in the file that it names. HOSTILE_CASES in the environment: how many answers are made (1000).
+ * in the file that it names. HOSTILE_CASES in the environment: how many answers are made (10,000).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,6 +149,14 @@ static void check_rest(const struct buf *answer, const struct buf *data)
 	buf_release(&file);
 }
 
+static void forget_kept(void)
+{
+	char name[600];
+
+	snprintf(name, sizeof(name), "%s/runner/answers/%s.json", getenv("XDG_STATE_HOME"), run.request_id);
+	unlink(name);
+}
+
 static void check_one(void)
 {
 	struct buf answer = BUF_INIT, data = BUF_INIT;
@@ -168,7 +176,7 @@ static void check_one(void)
 	if (strstr(answer.data, ",\"rest\":{"))
 		check_rest(&answer, &data);
 	else
-		whole_ones++;
+		whole_ones++, forget_kept(); /* what was kept in case its time had more digits */
 	buf_release(&answer);
 	buf_release(&data);
 	run_close(&run);
@@ -177,7 +185,7 @@ static void check_one(void)
 static void test_hostile_answers(void **unused UNUSED)
 {
 	const char *asked = getenv("HOSTILE_CASES");
-	uint64_t cases = asked ? (uint64_t)atoll(asked) : under_valgrind() ? 60 : 1000;
+	uint64_t cases = asked ? (uint64_t)atoll(asked) : under_valgrind() ? 60 : 10000;
 
 	for (uint64_t i = 0; i < cases; i++) {
 		dice_state = i;

@@ -1,4 +1,5 @@
-"""mcp_fixed.py [OPTION…]: reads lines "TOOL ARGUMENTS" and makes each call over `runner mcp serve OPTION…`. Prints for each the error's code
+"""mcp_fixed.py [OPTION…]: reads lines "TOOL ARGUMENTS", or "TOOL ARGUMENTS|ARGUMENTS OF THE FIX" ("-": it must have none), and makes
+each call over `runner mcp serve OPTION…`. Prints for each the error's code
 or OK, the fix_call as JSON or null, and what that call answers, and fails where a text of an error, warning or hint has a flag or a
 command line of runner's that isn't said to be for a person."""
 
@@ -39,7 +40,8 @@ def main(options):
     ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
     send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     for line in sys.stdin:
-        tool, _, arguments = line.strip().partition(" ")
+        line, _, wanted = line.strip().partition("|")
+        tool, _, arguments = line.partition(" ")
         params = {"name": tool, "arguments": json.loads(arguments or "{}")}
         if "--progressive" in options:
             params = {"name": "call", "arguments": params}
@@ -52,6 +54,9 @@ def main(options):
                 assert is_free or not CLI.search(text.replace("git push --all", "")), (line, key, text)
         error, fix = answer["error"] or {}, found
         assert "fix_command" not in error, line
+        if wanted:
+            right = None if wanted == "-" else {"name": tool, "arguments": json.loads(wanted)}
+            assert answer["error"] and fix == right, (line, fix)
         again = call(fix) if fix else None
         print(error.get("code", "OK"), json.dumps(fix, sort_keys=True), again and json.dumps(again["error"] or again["data"], sort_keys=True))
     server.stdin.close()
