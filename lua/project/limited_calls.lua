@@ -57,7 +57,7 @@ local function look_at_quotas(a, settled)
 			return refused_by(refusal)
 		end
 		local until_end = policy.expires and policy.expires - host.wall_ms() or 0 -- below 0: help and the manifest go on
-		for _, most in ipairs { left_ms or 0, until_end } do
+		for _, most in ipairs { limits.is_timed(call_of(a), 1) and left_ms or 0, until_end } do
 			if most > 0 and not settled.serve_ms then
 				caller_policy.narrow_timeout(settled, most)
 			end

@@ -360,6 +360,15 @@ local function key_of(policy)
 	return quotas.key(policy.path, policy.subject, policy.counts)
 end
 
+-- Why nothing can be counted is no error yet; a cancellation is.
+local function attempted(f, ...)
+	local ok, first, second = pcall(f, ...)
+	if not ok and type(first) == "userdata" then
+		error(first, 0)
+	end
+	return ok, first, second
+end
+
 local function uncountable(policy, why)
 	return { policy = policy, rule = "counts", invalid = true, why = ("its calls can't be counted: %s"):format(why) }
 end
@@ -423,7 +432,7 @@ function M.by_quotas(policy, call)
 	if not list[1] or call.builtin and names.is_internal(call.name) then
 		return nil
 	end
-	local ok, refused, time = pcall(quotas.look, key_of(policy), list, unit())
+	local ok, refused, time = attempted(quotas.look, key_of(policy), list, unit())
 	if not ok then
 		return uncountable(policy, tostring(refused))
 	end
@@ -439,7 +448,15 @@ local function all_quotas(policy)
 	return (quotas_of(list))
 end
 
----Count a call. Raises nothing.
+---Does a call take of the total time? What serves, waits or makes calls doesn't: these do.
+---@param call runner.LimitedCall
+---@param limit_ms integer its time limit; 0: none
+---@return boolean
+function M.is_timed(call, limit_ms)
+	return limit_ms > 0 and not (call.builtin and names.is_idle(call.name))
+end
+
+---Count a call. Raises a cancellation alone.
 ---@param policy table
 ---@param call runner.LimitedCall
 ---@param limit_ms integer its time limit; 0: none
@@ -452,9 +469,9 @@ function M.count(policy, call, limit_ms)
 	end
 	local timed = false
 	for _, quota in ipairs(list) do
-		timed = timed or quota.kind == "total_time" and limit_ms > 0 -- a server serves on: its calls take the time
+		timed = timed or quota.kind == "total_time" and M.is_timed(call, limit_ms)
 	end
-	local ok, refused, ended = pcall(quotas.admit, key_of(policy), list, { name = counted_name(call.name, call.builtin), unit = unit(),
+	local ok, refused, ended = attempted(quotas.admit, key_of(policy), list, { name = counted_name(call.name, call.builtin), unit = unit(),
 		keep_ms = limit_ms > 0 and limit_ms or REMEMBERED_MS, timed = timed }, all_quotas(policy))
 	if not ok then
 		return uncountable(policy, tostring(refused))
@@ -475,7 +492,7 @@ function M.count_job(policy, call, folder)
 	for _, rule in ipairs(list) do
 		if rule.max_jobs then
 			local key = key_of(policy)
-			local ok, running = pcall(quotas.job, key, all_quotas(policy), rule.whole and "" or rule.text, folder, rule.max_jobs)
+			local ok, running = attempted(quotas.job, key, all_quotas(policy), rule.whole and "" or rule.text, folder, rule.max_jobs)
 			if not ok then
 				return uncountable(policy, tostring(running))
 			elseif running then
@@ -498,7 +515,7 @@ end
 ---@return integer? granted
 function M.reserve(policy, id, wanted)
 	local most = policy.total_cost_usd
-	local ok, granted, used = pcall(quotas.reserve, key_of(policy), all_quotas(policy), id, most, wanted)
+	local ok, granted, used = attempted(quotas.reserve, key_of(policy), all_quotas(policy), id, most, wanted)
 	if not ok then
 		return uncountable(policy, tostring(granted))
 	end
@@ -512,7 +529,7 @@ end
 ---@param micros integer
 ---@return string? problem
 function M.spent(policy, id, micros)
-	local ok, why = pcall(quotas.spent, key_of(policy), all_quotas(policy), id, micros)
+	local ok, why = attempted(quotas.spent, key_of(policy), all_quotas(policy), id, micros)
 	return not ok and tostring(why) or nil
 end
 
@@ -521,7 +538,7 @@ end
 ---@return number? dollars
 ---@return string? problem
 function M.cost(policy)
-	local ok, micros = pcall(quotas.costs, key_of(policy))
+	local ok, micros = attempted(quotas.costs, key_of(policy))
 	return ok and dollars(micros) or nil, not ok and uncountable(policy, tostring(micros)).why or nil
 end
 
@@ -535,7 +552,7 @@ function M.used(policy, rule)
 	if not list[1] then
 		return nil
 	end
-	local ok, counts = pcall(quotas.used, key_of(policy), list)
+	local ok, counts = attempted(quotas.used, key_of(policy), list)
 	if not ok then
 		return nil, uncountable(policy, tostring(counts)).why
 	end

@@ -71,6 +71,15 @@ function M.is_internal(name)
 	return CALLED_BY[name] ~= nil and name ~= "workflow.resume"
 end
 
+local IDLE = { exec = true, ["job.logs"] = true, ["job.wait"] = true, ["workflow.logs"] = true, ["workflow.wait"] = true }
+
+---Does a built-in command only wait, or make the calls that it is given?
+---@param name string
+---@return boolean
+function M.is_idle(name)
+	return IDLE[name:gsub(SELF, "")] or false
+end
+
 ---The first rule that means a command.
 ---@param list runner.PolicyRule[]? of `allow` or `deny`
 ---@param name string dot path, perhaps with "self." in front

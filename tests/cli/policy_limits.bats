@@ -270,6 +270,22 @@ invalid() {
 	expect 'e.error.context["rule"] == "allow.work.total_time"'
 }
 
+@test "what makes calls or waits takes none of their time, and a lock that somebody holds is waited for within the limit" {
+	policy '{ "allow": { "*": { "total_time": "60s" } } }'
+	printf '{"_cmd":"deploy"}\n{"_cmd":"deploy"}\n' | env -i "${CLEAN_ENV[@]}" "$RUNNER" --policy p.json exec >answers.txt
+	[ "$(grep -c '"ok":true' answers.txt)" -eq 2 ]
+	answers 0 --policy p.json deploy
+	local files=(p.json.counts-*.lock)
+	flock "${files[0]}" sh -c 'touch held; while [ ! -e over ]; do sleep 0.05; done' 3>&- &
+	until_true test -e held
+	answers 10 --policy p.json deploy --timeout 300ms
+	expect 'e.error.code == "TIMEOUT"'
+	touch over
+	wait
+	answers 0 --policy p.json deploy
+	runs 4
+}
+
 @test "a confined command is counted, with its time, and can't reach its counts" {
 	needs 1
 	body work 'confine = { write = {}, network = false },' <<<'ctx:sleep("200ms") local f = io.open("p.json", "a") return { wrote = f ~= nil }'
