@@ -5,6 +5,7 @@ local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local json = require "runner.json"
+local paths = require "runner.core.paths"
 local tables = require "runner.core.tables"
 local tool = require "runner.core.tool"
 
@@ -145,6 +146,15 @@ end
 ---@return table<string, string> env
 function M.hand_over_flags(words, stdin, confirmed)
 	return on_stdin(words, confirmed == "asked" and "asked" or confirmed and "confirmed" or "front", stdin or "")
+end
+
+---Where it is noted that a needed command has run: once in a tree of calls (lua/ctx/needs.lua).
+---@param directory string
+---@param name string
+---@param args table
+---@return string path of the mark, to which ".lock" and ".done" are added
+function M.mark(directory, name, args)
+	return ("%s/%s"):format(directory, paths.file_name(name .. " " .. assert(json.encode(args)), 180))
 end
 
 -- --- what it says ---------------------------------------------------------------------------

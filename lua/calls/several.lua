@@ -8,7 +8,6 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
-local paths = require "runner.core.paths"
 local rules = require "runner.core.rules"
 local scheduler = require "runner.task.scheduler"
 
@@ -107,7 +106,7 @@ end
 
 -- A call without arguments is what others may need: it has the lock and leaves the mark that they look for.
 local function mark_of(several, part)
-	return part.plain and ("%s/%s"):format(several.directory, paths.file_name(part.name .. " " .. assert(json.encode {}), 180))
+	return part.plain and invoke.mark(several.directory, part.name, {})
 end
 
 -- Taken by the first of its name.

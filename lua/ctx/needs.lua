@@ -6,8 +6,6 @@ local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
-local json = require "runner.json"
-local paths = require "runner.core.paths"
 
 local M = {}
 
@@ -90,7 +88,7 @@ end
 
 -- The process that has the lock runs it; the others wait for the mark.
 local function once(ctx, dir, need, more)
-	local mark = ("%s/%s"):format(dir, paths.file_name(need.name .. " " .. assert(json.encode(need.args)), 180))
+	local mark = require("runner.invoke").mark(dir, need.name, need.args)
 	while not fs.lstat(mark .. ".done") do
 		local lock <close>, why = fs.lock(mark .. ".lock", { wait_ms = 0 })
 		if lock and not fs.lstat(mark .. ".done") then

@@ -395,14 +395,20 @@ local function plain(v, depth)
 	return out
 end
 
----lint's problems with a command file that loads and runs. A change must say what it was; a
----file that leaves that to another may name `effect` in a comment.
+-- Does its code name an effect, or leave that to another file or command? What a comment says is none of it.
+local function may_name_effect(text)
+	local code = M.code_of(text)
+	return code:find "%f[%w_]effect%f[^%w_]" or code:find "%f[%w_]require%f[^%w_]" or code:find "[:.]call%f[^%w_]"
+		or text:find "%[%s*([\"'])effect%1%s*%]"
+end
+
+---lint's problems with a command file that loads and runs. A change must say what it was.
 ---@param declaration any what the file returned
 ---@param where {path: string, text?: string}
 ---@return runner.DeclarationProblem[]
 function M.problems(declaration, where)
 	local level = type(declaration) == "table" and rawget(declaration, "danger_level")
-	if level ~= "mutating" and level ~= "destructive" or declaration.task or not where.text or where.text:find "%f[%w_]effect%f[^%w_]" then
+	if level ~= "mutating" and level ~= "destructive" or declaration.task or not where.text or may_name_effect(where.text) then
 		return {}
 	end
 	local fix = 'Return effect = "created", "updated", "deleted" or "noop" from run'

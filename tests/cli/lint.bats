@@ -333,3 +333,19 @@ LUA
 	call lint make
 	expect '{w["line"] for w in e.data.warnings if w["key"] == "shell"} == {8}'
 }
+
+@test "the word effect in a comment or a text is no effect; a file that leaves it to another is not asked" {
+	local run
+	for run in 'return { n = 1 } -- effect' 'return { text = "effect" }'; do
+		command_file c <<<"return { description = 'C', danger_level = 'mutating', exit_codes = { TIMEOUT = { retryable = false, side_effects = 'partial' } }, run = function() $run
+			end }"
+		call lint
+		assert_envelope
+		grep -q 'never names an effect' out.txt
+	done
+	for run in 'return { effect = "noop" }' 'return ctx:call("other")' 'return { ["effect"] = "noop" }'; do
+		command_file c <<<"return { description = 'C', danger_level = 'mutating', exit_codes = { TIMEOUT = { retryable = false, side_effects = 'partial' } }, run = function(args, ctx) $run end }"
+		call lint
+		run -1 grep -q 'never names an effect' out.txt
+	done
+}
