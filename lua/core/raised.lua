@@ -77,8 +77,8 @@ end
 
 -- Of an argument that a script has named wrong, or that wasn't given.
 local function of_argument(field, line, is_arithmetic)
-	local names, own = {}, nil
-	for _, row in ipairs(attempt.command and attempt.command.args or {}) do
+	local names, own, rows = {}, nil, attempt.command and attempt.command.args or {}
+	for _, row in ipairs(rows) do
 		if is_arithmetic and row.name:match "^([^-]+)%-" == field and line:find("args." .. row.name, 1, true) then
 			return ("args.%s is args.%s minus %s to Lua"):format(row.name, field, row.name:match "%-(.*)$"), ("Write args[%q]"):format(row.name)
 		end
@@ -88,7 +88,7 @@ local function of_argument(field, line, is_arithmetic)
 		return nil
 	end
 	local near = not own and suggest.nearest(field, names, 1)[1]
-	for _, row in ipairs(attempt.command.args) do
+	for _, row in ipairs(rows) do
 		own = row.name == near and row or own
 	end
 	local row = own and not own.required and own.default == nil

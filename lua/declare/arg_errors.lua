@@ -41,7 +41,7 @@ end
 -- " such as --n 3", of a number on the command line.
 local function example(row, from)
 	local kind = row.type
-	if from ~= "flag" or kind ~= "integer" and kind ~= "number" or row.positional then
+	if from ~= "flag" or (attempt.call or {}).is_call or kind ~= "integer" and kind ~= "number" or row.positional then
 		return ""
 	end
 	local value = math.max(math.min(3, row.max or 3), row.min or 3)

@@ -122,7 +122,7 @@ end
 
 -- The flags of a call that a command hasn't got.
 local function lacks(command, tokens)
-	local known, out = {}, {}
+	local known, out = { ["-h"] = true, ["-V"] = true, ["-C"] = true, ["-n"] = command.danger_level ~= "safe" or nil }, {}
 	for _, row in ipairs(command.args) do
 		known["--" .. row.flag], known["--no-" .. row.flag], known["-" .. (row.short or "")] = true, true, true
 	end
@@ -138,7 +138,8 @@ end
 
 -- `runner run build -a` without the first word, and without the flags that the command hasn't got; nil: no command follows it.
 local function without_run(words, list, project)
-	local own, argv = {}, require("runner.core.attempt").call.argv
+	local attempt = require "runner.core.attempt"
+	local own, argv = {}, attempt.call.argv
 	local found = words[2] and locate.find(table.move(words, 2, #words, 1, {}), project)
 	for _, c in ipairs(list) do
 		own[#own + 1] = is_own(c) and not c.hidden and c or nil
@@ -149,7 +150,7 @@ local function without_run(words, list, project)
 		return ("Write the name of one: runner %s"):format(command_line.typed(own[1].name))
 	end
 	found = found or locate.find(command_line.name_words(own[1].name), project)
-	local command = found and require("runner.project.loader").command(found, project)
+	local command = found and not attempt.policy and require("runner.project.loader").command(found, project)
 	local name = command_line.typed((found or own[1]).name)
 	local none = command and lacks(command, argv) or {}
 	local only = not words[2] and ", the only command here" or ""
@@ -157,13 +158,14 @@ local function without_run(words, list, project)
 		return ("Write runner %s%s; it has no %s"):format(name, only, table.concat(none, ", "))
 	end
 	local rest = { "runner" }
-	for i, word in ipairs(argv) do
+	for i, word in ipairs(command and not (command.secrets or attempt.call.stdin_words) and argv or {}) do
 		if word == words[1] then
 			table.move(argv, 1, i - 1, 2, rest)
 			rest[#rest + 1] = not words[2] and name or nil
 			return "Write " .. command_line.line(table.move(argv, i + 1, #argv, #rest + 1, rest)) .. only
 		end
 	end
+	return ("Write runner %s%s"):format(name, only)
 end
 
 local function anywhere(words, list, project)

@@ -182,6 +182,12 @@ longest() {
 	expect '"runner new NAME" in e.error.suggestion'
 	call run deploy
 	expect 'e.error.suggestion == "Write runner deploy"'
+	call run deploy --bogus x
+	expect 'e.error.suggestion == "Write runner deploy; it has no --bogus"'
+	call run
+	expect 'e.error.suggestion.startswith("Write the name of one: runner ")'
+	call run nothing-like-it
+	expect 'not e.error.suggestion.startswith("Write")'
 	call deploy --json
 	expect 'e.error["errors"][0]["suggestion"] == "Use --format json"'
 	call db dump --dry-run
