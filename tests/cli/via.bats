@@ -108,6 +108,27 @@ items() {
 	[ "$(wc -l <submitted)" -eq 1 ]
 }
 
+@test "the other side is killed when it has just submitted: what it didn't note is found by its token" {
+	there < <(items 4)
+	cat >submit.sh <<-SH
+		answer=\$(python3 $ROOT/tests/cli/lib/batch_queue.py submit $PWD/queue)
+		echo x >>$PWD/submitted
+		[ -e $PWD/lost ] || {
+			touch $PWD/lost
+			for pid in \$(pgrep -f 'self executor reach'); do
+				grep -qz "^TOKEN=$TOKEN\$" /proc/\$pid/environ && kill -KILL \$pid
+			done
+		}
+		echo "\$answer"
+	SH
+	sed -i "s|submit: \[[^]]*\]|submit: [sh, $PWD/submit.sh]|" flow.yaml
+	call workflow run flow.yaml
+	envelope 0
+	once 4
+	[ -e lost ]
+	[ "$(wc -l <submitted)" -eq 1 ]
+}
+
 @test "a coordinator that is killed goes on where it was, over the same line" {
 	LINKED=yes there < <(items 6 1)
 	begin workflow run flow.yaml
