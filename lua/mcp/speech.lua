@@ -13,6 +13,7 @@ local M = {}
 
 local PROGRAM = "runner "
 local TO_PERSON = "For a person at a terminal: "
+local MOST_TEXT, MOST_LINE, BEFORE = 8192, 256, 40 -- bytes: of a text that is put into other words, of a command line in it, before a flag
 local ONLY_PERSON, PREVIEW = "Only the person can confirm it", "; call it with dry_run to see what it would do"
 
 -- What runner says at a terminal → here.
@@ -128,7 +129,8 @@ end
 
 -- The command line at the beginning of a text as a call, and what follows it; false: it is none of a tool.
 local function spoken_call(server, text)
-	local line, rest = text:match "^([^\n;'\"()]*)(.*)$"
+	local line = text:sub(1, MOST_LINE):match "^[^\n;'\"()]*"
+	local rest = text:sub(#line + 1)
 	local words = {}
 	for word in line:sub(#PROGRAM + 1):gmatch "[%w-]+" do
 		words[#words + 1] = word
@@ -166,7 +168,7 @@ end
 local function with_names(row, text)
 	local is_said = true
 	local out = text:gsub("()%-%-(%l[%w-]*)", function(at, flag)
-		local before = text:sub(1, at - 1):match "(%a+)[%s'\"]*$"
+		local before = text:sub(math.max(at - BEFORE, 1), at - 1):match "(%a+)[%s'\"]*$"
 		local name = named(row, flag)
 		if before and not SPEAKS[before:lower()] or name then
 			return not (before and not SPEAKS[before:lower()]) and name or nil
@@ -179,6 +181,9 @@ end
 
 -- A text as it is said here, and whether all of it can be.
 local function spoken(server, row, text)
+	if #text > MOST_TEXT then
+		return text, true
+	end
 	for _, pair in ipairs(OURS) do
 		text = text:gsub(pair[1], pair[2])
 	end
@@ -242,6 +247,7 @@ local function of_error(server, row, e, own)
 				tables.add(server.settings.progressive and call.arguments.arguments or call.arguments, own)
 			end
 			e[name:gsub("_command", "_call")], e[name] = call, nil
+			e.suggestion = e.suggestion or not call and e.phase ~= "validation" and TO_PERSON .. line or nil
 		end
 	end
 end

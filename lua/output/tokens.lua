@@ -69,9 +69,10 @@ local function list_of(data)
 	if type(data) ~= "table" or data[1] ~= nil or json.is_array(data) then
 		return type(data) == "table" and data or nil
 	end
+	local all = size(data)
 	for _, name in ipairs(tables.sorted_keys(data)) do
 		local v = data[name]
-		if type(v) == "table" and v[1] ~= nil and size(v) * 2 > size(data) then
+		if type(v) == "table" and v[1] ~= nil and size(v) * 2 > all then
 			return v, name
 		end
 	end

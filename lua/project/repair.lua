@@ -279,7 +279,11 @@ local function words_of_call(a)
 	local object = (os.getenv "RUNNER_CLIENT" or ""):find('"mcp', 1, true) and text and require("runner.json").decode(text)
 	local words = object and command_line.name_words(a.name)
 	for _, name in ipairs(words and tables.sorted_keys(object) or {}) do
-		for _, v in ipairs(type(object[name]) == "table" and object[name] or { object[name] }) do
+		local list = type(object[name]) == "table" and object[name] or { object[name] }
+		if list[1] == nil or not name:find "^%a[%w_-]*$" then
+			return nil
+		end
+		for _, v in ipairs(list) do
 			if type(v) == "table" or type(v) == "userdata" then
 				return nil
 			end

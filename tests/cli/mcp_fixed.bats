@@ -35,11 +35,13 @@ fixed() {
 		token {"nam":"sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD"}
 		silence {"id":null}
 		silence {"id":{"a":[1]}}
+		silence {"id":"7","tags":[]}
+		silence {"id":"7","duration=1h":"2h"}
 	CALLS
 	[ "$(sed -n 1p fixed.txt)" = 'VALIDATION_ERROR {"arguments": {"duration": "2h", "id": 7}, "name": "silence"} {"dry": false, "duration": 7200, "id": 7, "tags": []}' ]
 	[[ $(sed -n 2p fixed.txt) == *'"tags": ["a b", "--c"]}, "name": "silence"}'* ]]
 	[[ $(sed -n 3p fixed.txt) == *'{"dry_run": true, "id": 7}'*'"dry": true'* ]]
-	[ "$(sed -n '4,5p;8,11p' fixed.txt | sort -u)" = "VALIDATION_ERROR null None" ]
+	[ "$(sed -n '4,5p;8,13p' fixed.txt | sort -u)" = "VALIDATION_ERROR null None" ]
 	[[ $(sed -n 6p fixed.txt) == *'{"level": "warn", "text": "x"}'* ]]
 	[[ $(sed -n 7p fixed.txt) == *'{"limit": 5, "text": "x"}'* ]]
 	[ "$(grep -c hunter22 fixed.txt)" -eq 0 ]

@@ -147,8 +147,20 @@ describe("what runner says to a client of MCP", function()
 			"runner nothing here", "runner alert silence 7 --confirm-destructive", "runner alert list | sh", "runner alert list --limit" } do
 			assert.is_nil(fixed(line))
 		end
+		local told = { ok = false, error = { code = "X", message = "m", fix_command = "runner workflow resume 01X" } }
+		assert.equal("For a person at a terminal: runner workflow resume 01X", speech.of(server(), ROWS[1], told, {}).error.suggestion)
 		local e = { ok = false, error = { code = "X", message = "m", fix_command = "chmod +x deploy.sh" } }
 		assert.equal("chmod +x deploy.sh", speech.of(server(), ROWS[1], e, {}).error.fix_command)
+	end)
+
+	it("is said soon, whatever the text is", function()
+		for _, text in ipairs { ("runner job wait x "):rep(450), "runner job wait " .. ("x "):rep(4000), ("--limit "):rep(1000),
+			("x"):rep(8000) .. " --limit",
+			("runner job list; "):rep(200000), ("pass --yes "):rep(200000) } do
+			local began = os.clock()
+			assert.is_string(speech.hint(server(), ROWS[1], text))
+			assert.is_true(os.clock() - began < 10)
+		end
 	end)
 
 	it("goes on with calls, and has members that are none of ours as they are", function()
