@@ -102,6 +102,90 @@ by_programs() {
 	[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]
 }
 
+@test "programs that fail, lie and say half of it cost time, and no item its one run" {
+	seq 12 >items.txt
+	by_programs <<-YAML
+		- shell: echo "\$item" >>'$PWD/effects'; sleep 0.1; echo "\$item"
+		  env: { item: "\${item}" }
+	YAML
+	cp flow.yaml well.yaml
+	for seed in ${SEED:-1 2 3}; do
+		: >effects
+		sed -E "s#/batch_queue.py, (submit|states|cancel), [^]]*#/moody_queue.py, \1, $PWD/queue, s$seed#g" well.yaml >flow.yaml
+		call workflow run flow.yaml --timeout 100s
+		envelope 0
+		diff <(sort -n effects) items.txt
+	done
+	sed -i "s/sleep 0.1/touch '${PWD//\//\\/}\/began'; sleep 600.25/" flow.yaml
+	begin workflow run flow.yaml
+	until_true [ -e began ]
+	mv out.txt run.txt
+	until_true cancelled
+	finish
+	[ "$status" -ne 0 ]
+	[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]
+}
+
+# It may take more than one call, if the programs answer none of its questions.
+cancelled() {
+	call workflow cancel @last
+	[ "$status" -eq 0 ]
+}
+
+# meddled NAME <<SHELL: each question to the queue runs the shell text once 1.NAME is there: $file is its path
+meddled() {
+	{
+		printf 'file=$(echo %s/shared/runner-*/*/*/1.%s)\n[ ! -e "$file" ] || {\n' "$PWD" "$1"
+		cat
+		printf '}\nexec python3 "%s/tests/cli/lib/batch_queue.py" states "%s/queue"\n' "$ROOT" "$PWD"
+	} >states.sh
+	sed -i "s#states: \[[^]]*\]#states: [sh, $PWD/states.sh]#" flow.yaml
+}
+
+# run_meddled FILE: until it was meddled with: a result that comes right behind the question is believed at once
+run_meddled() {
+	for _ in 1 2 3 4 5; do
+		[ -e "$1" ] || {
+			rm -rf effects shared/*
+			call workflow run flow.yaml --timeout 60s
+		}
+	done
+}
+
+five_noted() {
+	seq 5 >items.txt
+	by_programs <<-YAML
+		- shell: echo "\$item" >>'$PWD/effects'; echo "\$item"
+		  env: { item: "\${item}" }
+	YAML
+}
+
+@test "a result that is seen before the journal that it stands on, as over NFS, is waited for" {
+	five_noted
+	meddled result <<-'SH'
+		n=$(cat n || echo 0); echo $((n + 1)) >n; journal=${file%result}journal
+		[ "$n" != 0 ] || { cp "$journal" whole; truncate -s 20 "$journal"; }
+		[ "$n" != 6 ] || cp whole "$journal"
+	SH
+	run_meddled n
+	envelope 0
+	diff effects items.txt
+}
+
+@test "a result that is cut ends the run with its path; once it is removed, resume goes on, and each item has run once" {
+	five_noted
+	meddled result <<-'SH'
+		[ -e cut ] || { truncate -s 20 "$file"; echo "$file" >cut; }
+	SH
+	run_meddled cut
+	envelope 4
+	expect "e.error.code == 'PRECONDITION' and '$(cat cut) is damaged' in e.error.message"
+	rm "$(cat cut)"
+	call workflow resume @last
+	envelope 0
+	diff effects items.txt
+}
+
 @test "a wall clock that jumps an hour while steps are placed delays nothing" {
 	dynamic_only "preloads nothing"
 	"${CC:-cc}" -D_GNU_SOURCE -shared -fPIC -fno-builtin -o clock.so "$ROOT/tests/fault/clock.c" -ldl

@@ -8,6 +8,8 @@ local conclusions = require "runner.workflow.executors.conclusions"
 
 local M = {}
 
+local STALE_MS = 120000 -- how long a journal may look older than the result that stands on it: twice what NFS caches
+
 -- --- a chunk leaves its placement ---------------------------------------------------------------
 
 local function write(c, db, chunk, changes)
@@ -70,6 +72,11 @@ end
 ---@param chunk runner.workflow.ChunkRow
 ---@param result {state: string, wake_ms: integer?}
 function M.import(c, chunk, result)
+	chunk.seen_at = chunk.seen_at or c.world.now()
+	if c.world.now() - chunk.seen_at < STALE_MS and not c.world.unit:is_whole(chunk.chunk, result) then
+		return
+	end
+	chunk.seen_at = nil
 	local changes = of_result(c, result)
 	local imported = c.world.import(chunk, function(db)
 		write(c, db, chunk, changes)

@@ -388,6 +388,15 @@ function Unit:result(chunk)
 	return value
 end
 
+---Is all of the journal that a result stands on to be seen from here? What is cached of a file may be older.
+---@param chunk integer
+---@param result runner.workflow.ChunkResult
+---@return boolean
+function Unit:is_whole(chunk, result)
+	local stat = fs.lstat(self:path(chunk, "journal"))
+	return result.bytes == 0 or stat ~= nil and stat.size >= result.bytes
+end
+
 ---Write how a chunk ended: whole or not at all, and on the disk.
 ---@param chunk integer
 ---@param result runner.workflow.ChunkResult

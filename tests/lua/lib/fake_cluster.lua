@@ -53,6 +53,7 @@ function Cluster:unit()
 		set_generation = function(_, chunk, generation) cluster:file(chunk).generation = generation end,
 		put_tasks = function(_, token, list) cluster.tasks_of[token] = list end,
 		result = function(_, chunk) return cluster:file(chunk).result end,
+		is_whole = function() return true end,
 		fence = function(_, chunk) return cluster:file(chunk).holder and "held" or "free" end,
 	}
 end

@@ -113,7 +113,7 @@ end
 function M.world(cluster, ledger, options)
 	local dies, seen = options.dies or function() return false end, options.seen
 	local unit, place, mortal_unit, mortal_place = cluster:unit(), fake.place(cluster), {}, {}
-	for _, name in ipairs { "put_chunk", "set_generation", "put_tasks", "result", "fence" } do
+	for _, name in ipairs { "put_chunk", "set_generation", "put_tasks", "result", "fence", "is_whole" } do
 		mortal_unit[name] = mortal(dies, unit[name])
 	end
 	for _, name in ipairs { "limits", "submit", "states", "cancel" } do

@@ -19,7 +19,8 @@ local function coordinator(phase)
 		set_placement = function(_, r) table.insert(c.set, ("%s %s %s"):format(r.state, r.job, r.why)) end }
 	c.world = { now = function() return 5 end, wall = function() return 1000000 end, executor = { poll_ms = 10 },
 		import = function() return {} end,
-		unit = { result = function(_, chunk) return c.results[chunk] end, fence = function(_, chunk) return c.fences[chunk] or "free" end },
+		unit = { is_whole = function() return c.whole ~= false end,
+			result = function(_, chunk) return c.results[chunk] end, fence = function(_, chunk) return c.fences[chunk] or "free" end },
 		place = { states = function(_, tokens)
 			c.asked = table.concat(tokens, " ")
 			if c.answer == nil then
@@ -146,6 +147,24 @@ describe("a look at what was submitted", function()
 		end
 		look(c, false)
 		assert.equal("t t2 t3 t4 t5 t6 t7 t8 t9", c.asked)
+	end)
+
+	it("waits for the journal that a result stands on, but not for ever", function()
+		local c, now = coordinator "submitted", 0
+		c.world.now = function() return now end
+		c.results[1], c.whole = { generation = 7, state = "completed" }, false
+		for _ = 1, 4 do
+			assert.matches("^submitted 0; placed 0, ", look(c, tasks("ended", "running")))
+			now = now + 20000
+		end
+		c.whole = true
+		assert.matches("^submitted 0; left 0, ", look(c, tasks("ended", "running")))
+		c = coordinator "submitted"
+		c.world.now = function() return now end
+		c.results[1], c.whole = { generation = 7, state = "completed" }, false
+		look(c, tasks("ended", "running"))
+		now = now + 120000
+		assert.matches("^submitted 0; left 0, ", look(c, tasks("ended", "running"))) -- import says what is wrong with it
 	end)
 
 	it("takes a result before a task that waits in the queue", function()
