@@ -211,7 +211,7 @@ calls_of() {
 	[ "$(cat runner.lua)" = 'return { name = "shop" }' ]
 }
 
-@test "the index of a skill has at most 1,500 bytes, however many commands and whatever they are called" {
+@test "REQ-O-034 the index of a skill has at most 1,500 bytes, however many commands and whatever they are called" {
 	known
 	local long
 	long=$(printf 'ä%.0s' {1..200})

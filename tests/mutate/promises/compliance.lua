@@ -280,7 +280,7 @@ milliseconds(spec, "connect_timeout", "10s")]] },
 			entries[#entries + 1] = (not args.since or versions.is_lower(args.since, entry.version)) and entry or nil]], [[
 			entries[#entries + 1] = (not args.since or not versions.is_lower(entry.version, args.since)) and entry or nil]] },
 	{ "REQ-O-034", [[	rest[#rest + 1] = not shows and DRY_RUN or nil]], [[]] },
-	{ "REQ-O-034", [[		size = size + #line + #(between or "\n")]], [[		size = size + #line]] },
+	{ "REQ-O-034", [[M.INDEX_MAX = 1500]], [[M.INDEX_MAX = 3000]] },
 	{ "REQ-O-047", [[
 	return { missing = missing, extra = extra, over_privileged = required[1] ~= nil and extra[1] ~= nil }]], [[
 	return { missing = json.array {}, extra = extra, over_privileged = required[1] ~= nil and extra[1] ~= nil }]] },
