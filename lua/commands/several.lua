@@ -170,6 +170,20 @@ local function choices()
 	return lines, by_line
 end
 
+-- The same in columns, for a person without fzf.
+local function aligned(lines, by_line)
+	local out, width = {}, 0
+	for _, line in ipairs(lines) do
+		width = math.max(width, #by_line[line])
+	end
+	for i, line in ipairs(lines) do
+		local name, description = line:match "^([^\t]*)\t(.*)$"
+		out[i] = (("%%-%ds  %%s"):format(width):format(name, description):gsub(" +$", ""))
+		by_line[out[i]] = by_line[line]
+	end
+	return out
+end
+
 local function choose(ctx)
 	local lines, by_line = choices()
 	if not (attempt.launch.person and attempt.launch.stderr_is_tty and attempt.format == "text") then
@@ -181,7 +195,7 @@ local function choose(ctx)
 		check = false }
 	local line = result.stdout:match "^[^\n]*"
 	if result.status == 127 then
-		line = ctx:select("Which command?", lines)
+		line = ctx:select("Which command?", aligned(lines, by_line))
 	end
 	local name = by_line[line] or raise("INPUT_REQUIRED", "No command was chosen", "Name the command: run 'runner' to list them")
 	local part = { words = command_line.name_words((name:gsub(" ", "."))) }

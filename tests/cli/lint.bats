@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # lint: every problem and every warning, each with its place and its fix.
 
+bats_require_minimum_version 1.5.0
+
 load lib/helper
 
 prepare() {
