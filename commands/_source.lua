@@ -3,6 +3,7 @@
 -- directory it is given, and rejects anything that points outside of a release.
 
 local fs = require "fs"
+local hash = require "runner.hash"
 
 local M = {}
 
@@ -46,13 +47,14 @@ local function refuse(self, what, name)
 		{ fix_required = "Remove it from the source", side_effects = "none" })
 end
 
-local function first_line(result)
-	return result.error or result.stderr:match("[^\n]+") or "tar failed"
-end
-
+-- That of GNU, of busybox and of libarchive take the same short options.
 local function tar_failed(self, result)
-	self.ctx:fail("PRECONDITION", ("%s can't be unpacked: %s"):format(self.given, first_line(result)),
-		{ fix_required = "Pack it again: tar -czf site.tar.gz -C site .", side_effects = "none" })
+	local fix = "Pack it again: tar -czf site.tar.gz -C site ."
+	if result.error or (result.stderr or ""):find "option" then
+		fix = "Install tar, that of GNU, busybox or libarchive; or deploy a directory, which needs none"
+	end
+	local why = result.error or result.stderr:match("[^\n]+") or "tar failed"
+	self.ctx:fail("PRECONDITION", ("%s can't be unpacked: %s"):format(self.given, why), { fix_required = fix, side_effects = "none" })
 end
 
 ---Reject an archive that is broken, or has files outside of itself.
@@ -61,7 +63,7 @@ function Source:check()
 		return
 	end
 	local bad
-	local result = self.ctx:run { "tar", "--force-local", "-tzf", self.path, env = ENV, check = false, on_line = function(line, stream)
+	local result = self.ctx:run { "tar", "-tzf", self.path, env = ENV, check = false, on_line = function(line, stream)
 		if stream ~= "stderr" and (line:sub(1, 1) == "/" or ("/" .. line .. "/"):find("/../", 1, true)) then
 			bad = bad or line
 		end
@@ -98,8 +100,7 @@ end
 function Source:unpack(tree, must)
 	if self.archive then
 		must(fs.mkdir(tree))
-		local result = self.ctx:run { "tar", "--force-local", "-xzf", self.path, "-C", tree, "--touch",
-			"--no-same-owner", "--no-same-permissions", env = ENV, check = false }
+		local result = self.ctx:run { "tar", "-xzmof", self.path, "-C", tree, "--no-same-permissions", env = ENV, check = false }
 		if not result.ok then
 			tar_failed(self, result)
 		end
@@ -116,22 +117,35 @@ function Source:unpack(tree, must)
 	check_tree(self, must(fs.realpath(tree)), "")
 end
 
+-- Add what a folder has, in the order of its names, as a text that no other tree has.
+local function add_folder(dir, below, out)
+	local names, why = fs.list(dir)
+	if not names then
+		error(why, 0)
+	end
+	table.sort(names)
+	for _, name in ipairs(names) do
+		local path, st = dir .. "/" .. name, assert(fs.lstat(dir .. "/" .. name))
+		local content = st.type == "file" and hash.file(path) or st.type == "link" and assert(fs.readlink(path)) or ""
+		out[#out + 1] = ("%s %o %s%s\0%s\0"):format(st.type, st.type == "link" and 0 or st.mode & 511, below, name, content)
+		if st.type == "directory" then
+			add_folder(path, below .. name .. "/", out)
+		end
+	end
+end
+
 ---SHA-256 over names, modes and contents of a tree, whatever its owners and times.
 ---@param ctx runner.Context
 ---@param tree string
 ---@return string hex
 function M.digest(ctx, tree)
-	local result = ctx:pipeline {
-		{ "tar", "-cf", "-", "--sort=name", "--format=gnu", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner",
-			"--mode=ug-s,o-t", "--hard-dereference", "." },
-		{ "sha256sum" },
-		cwd = tree, env = ENV, check = false,
-	}
-	if not result.ok then
-		ctx:fail("PRECONDITION", ("%s can't be read: %s"):format(tree, first_line(result)),
+	local out = {}
+	local ok, e = pcall(add_folder, tree, "", out)
+	if not ok then
+		ctx:fail("PRECONDITION", ("%s can't be read: %s"):format(tree, type(e) == "table" and e.message or e),
 			{ fix_required = "Make every file in it readable, and don't change it during the deploy", side_effects = "none" })
 	end
-	return result.stdout:match("^%x+")
+	return hash.text(table.concat(out))
 end
 
 ---The digest of the release it will become; nil if that takes unpacking.

@@ -169,8 +169,24 @@ function FACTS.umask()
 		and "everybody may write here: command files here are refused" or nil, "chmod o-w ."
 end
 
+-- The libraries that are opened on use, by the names of --version --verbose: what they are for, and the package of Debian.
+local LIBRARIES = { libcurl = { "ctx:http", "libcurl4" }, SQLite = { "workflows and what is kept between calls", "libsqlite3-0" },
+	["lua-yaml"] = { "YAML", "lua-yaml" }, libmd = { "checksums", "libmd0" }, libarchive = { "archives of commands", "libarchive13" } }
+
+function FACTS.libraries()
+	local missing, packages = {}, {}
+	for _, row in ipairs(require("runner.tools.information").add_parts({}).libraries) do
+		if row.missing then
+			local about = LIBRARIES[row.name]
+			missing[#missing + 1], packages[#packages + 1] = ("%s (%s)"):format(row.name, about[1]), about[2]
+		end
+	end
+	local lacks = missing[1] and "not here: " .. table.concat(missing, ", ")
+	return missing[1] and #missing .. " missing" or "all", lacks, "Install " .. table.concat(packages, " ")
+end
+
 local ORDER = { { "path", "PATH" }, { "state", "state directory" }, { "umask", "permissions" }, { "cgroup", "control groups" },
-	{ "confine", "confinement" }, { "terminal", "terminal" } }
+	{ "confine", "confinement" }, { "terminal", "terminal" }, { "libraries", "libraries" } }
 
 ---@return runner.MachineFact[]
 function M.facts()

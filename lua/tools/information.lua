@@ -23,6 +23,12 @@ local function digest_library()
 	return "0" -- of its file's name, libmd.so.0: it has no function that says more
 end
 
+local function archive_library()
+	local _, why, code = require("runner.archive").open "/dev/null"
+	assert(code ~= "PRECONDITION", why)
+	return "13" -- as well
+end
+
 -- "libcurl/7.88.1 OpenSSL/3.0.19 …", "10.42 2022-12-11": the first word is the version.
 local function split(row)
 	local version, rest = (row.version or ""):match "^[%a]*/?(%S+)%s*(.*)"
@@ -48,6 +54,7 @@ function M.add_parts(data)
 	local linked = build.linkage == "static" and "built-in" or "on use"
 	add(list, "lua-yaml", require("runner.core.yaml.parser").version, linked)
 	add(list, "libmd", digest_library, linked)
+	add(list, "libarchive", archive_library, linked)
 	data.build, data.libraries = build, list
 	return data
 end

@@ -182,7 +182,7 @@ tree_in() {
 	grep -qE '^Lua: 5\.4\.[0-9]+ \(built-in\)$' <<<"$stdout"
 	call --version --verbose --format json
 	expect 'e.data["version"] == e.meta.tool_version == e.data["build"]["version"]'
-	expect '{l["name"] for l in e.data["libraries"]} == {"Lua", "lua-cjson", "PCRE2", "libcurl", "SQLite", "lua-yaml", "libmd"}'
+	expect '{l["name"] for l in e.data["libraries"]} == {"Lua", "lua-cjson", "PCRE2", "libcurl", "SQLite", "lua-yaml", "libmd", "libarchive"}'
 	expect 'all(l["version"][0] in "0123456789" if "version" in l else l["missing"] for l in e.data["libraries"])'
 	call RUNNER_VERBOSE=1 --version
 	[ "$stdout" = "$("$RUNNER" --version)" ]

@@ -155,13 +155,13 @@ load lib/deploy
 	cat >bin/tar <<-SH
 		#!/bin/sh
 		case "\$*" in
-		*-xzf*one.tgz*)
+		*-xz*one.tgz*)
 			touch stuck
 			until [ -e go ]; do sleep 0.01; done
 			$(command -v tar) "\$@"
 			touch written
 			exit ;;
-		*-xzf*two.tgz*)
+		*-xz*two.tgz*)
 			touch go
 			until [ -e written ]; do sleep 0.01; done ;;
 		esac
@@ -181,4 +181,46 @@ load lib/deploy
 	assert_envelope
 	[ "$status" -eq 0 ]
 	diff -r site www/prod/current/
+}
+
+# only_programs NAME…: PATH has these alone
+only_programs() {
+	local name
+	mkdir -p only
+	for name; do ln -sf "$(command -v "$name")" only/; done
+	CLEAN_ENV+=(PATH="$PWD/only")
+}
+
+@test "a directory is deployed without any program, and an archive by a tar that has no options of GNU" {
+	tar -czf site.tar.gz -C site .
+	only_programs sh gzip
+	call deploy --target prod
+	assert_envelope
+	expect 'e.data["effect"] == "created"'
+	call deploy --target prod site.tar.gz
+	[ "$status" -eq 4 ]
+	expect '"tar is not in PATH" in e.error.message and e.error.fix_required.startswith("Install tar")'
+	printf '#!/bin/sh\ncase " $* " in *" --"[!n]*|*" --no-same-owner"*) echo "tar: unrecognized option" >&2; exit 1 ;; esac\nexec %s "$@"\n' \
+		"$(command -v tar)" >only/tar
+	chmod +x only/tar
+	call deploy --target prod site.tar.gz
+	assert_envelope
+	expect 'e.data["effect"] == "noop"'
+	echo two >site/index.html
+	tar -czf site.tar.gz -C site .
+	call deploy --target prod site.tar.gz
+	expect 'e.data["effect"] == "updated"'
+	diff -r site www/prod/current/
+}
+
+@test "a release has another name as soon as a name, a mode, a link or a content is another" {
+	local names=() change
+	for change in true 'chmod 700 site/index.html' 'ln -s index.html site/link' 'ln -sfn css site/link' 'mkdir site/empty' \
+		'mv site/index.html site/index.htm' 'echo more >>site/css/style.css'; do
+		bash -c "$change"
+		deploy
+		[ "$status" -eq 0 ]
+		names+=("$(field 'e.data["release"]')")
+	done
+	[ "$(printf '%s\n' "${names[@]}" | sort -u | wc -l)" -eq 7 ]
 }

@@ -150,7 +150,7 @@ LUA
 	doctor
 	expect 'e.data["machine"]["summary"].startswith("runner " + e.meta["tool_version"] + ", ") and "Linux" in e.data["machine"]["summary"]'
 	expect '"\n" not in e.data["machine"]["summary"]'
-	expect '[f["name"] for f in e.data["machine"]["facts"]] == ["PATH", "state directory", "permissions", "control groups", "confinement", "terminal"]'
+	expect '[f["name"] for f in e.data["machine"]["facts"]] == ["PATH", "state directory", "permissions", "control groups", "confinement", "terminal", "libraries"]'
 	expect 'all(("weaker" in f) == ("fix" in f) for f in e.data["machine"]["facts"])'
 	call PATH=/usr/bin:/bin doctor --format table
 	[ "$status" -eq 0 ]
@@ -195,4 +195,17 @@ print(f["found"], f.get("weaker"), f.get("fix"), sep="; ")'
 	stdout=$(script -qefc "$(printf '%q ' env -i "${CLEAN_ENV[@]}" TERM=dumb "$RUNNER" doctor)" /dev/null </dev/null | tr -d '\r') || status=$?
 	[ "$status" -eq 0 ]
 	[[ $stdout == "runner "*", Linux "*"Landlock"*"terminal: dumb"*"fix: Set TERM"* ]]
+}
+
+@test "doctor names the libraries that are missing, what for, and their packages" {
+	dynamic_only "has them inside"
+	mkdir none
+	touch none/libcurl.so.4 none/libcurl-gnutls.so.4 none/libsqlite3.so.0 none/libmd.so.0 none/libarchive.so.13
+	call LD_LIBRARY_PATH="$PWD/none" doctor
+	expect 'e.data["machine"]["facts"][-1]["found"].endswith(" missing")'
+	local lacks
+	for lacks in 'libcurl (ctx:http)' 'SQLite (workflows and what is kept between calls)' 'libmd (checksums)' 'libarchive (archives of commands)'; do
+		expect "'$lacks' in e.data['machine']['facts'][-1]['weaker']"
+	done
+	expect '{"libcurl4", "libsqlite3-0", "libmd0", "libarchive13"} <= set(e.data["machine"]["facts"][-1]["fix"].split())'
 }
