@@ -41,6 +41,7 @@ local function use(flag)
 end
 
 local CONFIRM, JSON, QUIET, NEVER_ASK = use "--yes", use "--format json", use "--quiet", use "--non-interactive"
+local AT_ONCE = { "Several run at once as runner + -j 4 NAME + NAME", "Write runner + -j 4 NAME + NAME" } -- -j4, as make has it
 local ALL = { LIST, "Leave the flag out" }
 local WITHOUT = { "--plan prints the limits and delays and runs nothing; a command that declares dry_run = true takes --dry-run",
 	"Use --plan" }
@@ -59,6 +60,7 @@ local FLAGS = {
 	["--profile"] = use "--context NAME in front of the command's name",
 	["--chdir"] = use "--cwd DIR in front of the command's name", ["--usage"] = use "--help", ["-?"] = use "--help",
 	["--background"] = use "--detach", ["--bg"] = use "--detach", ["--retry"] = use "--retries N",
+	["--show"] = { "runner help NAME --show prints a task as it is written", "Write runner help NAME --show" },
 	["--watch"] = use "runner watch -- COMMAND", ["-w"] = use "runner watch -- COMMAND",
 }
 
@@ -84,7 +86,8 @@ end
 ---@param command? table normal form
 ---@return string? advice, string? fix
 function M.flag(spelt, value, command)
-	local row = value and format_of(spelt, value) or FLAGS[spelt]
+	local row = value and format_of(spelt, value)
+		or (spelt == "-j" and value or spelt:match "^%-j(%d+)$" or ""):find "^%d+$" and AT_ONCE or FLAGS[spelt]
 	row = row == CONFIRM and confirming(command) or row
 	if row then
 		return row[1], row[2] or row[1]

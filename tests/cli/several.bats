@@ -414,3 +414,18 @@ offers() {
 	[[ $output == *"'reads' reads stdin"* ]]
 	[ ! -e ran ]
 }
+
+@test "-j as make has it says how several run at once" {
+	local words
+	tasks <<<'a = { "A", shell = "true" }'
+	for words in "-j 4 a" "-j4 a" "a -j 4" "a -j4"; do
+		# shellcheck disable=SC2086
+		call $words
+		[ "$status" -eq 2 ]
+		expect '"runner + -j 4 NAME + NAME" in str(e.error)'
+	done
+	call -j a
+	expect '"--format json" in str(e.error)'
+	call a --show
+	expect '"runner help NAME --show" in str(e.error)'
+}
