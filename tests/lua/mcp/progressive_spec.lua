@@ -77,7 +77,7 @@ describe("progressive mode", function()
 		assert.equal(-32602, call(c, 2, "call", other, { requestState = asked.requestState, inputResponses = yes }).error.code)
 		asked = call(c, 3, "call", arguments).result
 		assert.is_false(call(c, 4, "call", arguments, { requestState = asked.requestState, inputResponses = yes }).result.isError)
-		assert.is_true(c.calls[#c.calls].confirmed)
+		assert.equal("asked", c.calls[#c.calls].confirmed)
 		assert.equal(3, #c.calls)
 		local inside = { name = "db_drop", arguments = { name = "a", requestState = "x", inputResponses = yes, confirmed = true } }
 		assert.equal("input_required", call(c, 5, "call", inside).result.resultType)

@@ -138,7 +138,7 @@ describe("the tasks of 2026-07-28", function()
 			inputResponses = { confirm = { action = "accept", content = { confirm = true } } } }
 		local made = c:modern(2, "tools/call", params, BOTH).result
 		assert.same({ "task", nil }, { made.resultType, made.requestState })
-		assert.is_true(c.calls[2].confirmed)
+		assert.equal("asked", c.calls[2].confirmed)
 		assert.is_true(contains(c.calls[2].flags, "--detach"))
 		assert.equal(-32602, c:modern(3, "tools/call", params, BOTH).error.code, "used up")
 		params.requestState = nil
@@ -327,7 +327,7 @@ describe("the tasks of 2025-11-25", function()
 		assert.equal("elicitation/create", question.method)
 		c:line((assert(json.encode { jsonrpc = "2.0", id = question.id, result = { action = "accept", content = { confirm = true } } })))
 		assert.equal("working", c:answer(1).result.task.status)
-		assert.is_true(c.calls[2].confirmed)
+		assert.equal("asked", c.calls[2].confirmed)
 		assert.is_nil(call(c, 2, "wipe", { name = "prod" }))
 		c:line((assert(json.encode { jsonrpc = "2.0", id = c:last().id, result = { action = "decline" } })))
 		assert.equal("failed", c:answer(2).result.task.status)
