@@ -189,7 +189,7 @@ end
 function M.drawn(line)
 	line = line:gsub("\r+$", ""):gsub("^.*\r", "")
 	if line:find("\27", 1, true) then
-		line = line:gsub("\27%][^\7\27]*\27?[\7\\]", ""):gsub("\27%[[0-?]*[ -/]*([@-~])", kept):gsub("\27%f[^%[\27]", "")
+		line = line:gsub("\27%][^\7\27]*\27?[\7\\]", ""):gsub("\27%[[0-?]*[ -/]*([@-~])", kept):gsub("\27[()].", ""):gsub("\27%f[^%[\27]", "")
 	end
 	return line:find("\27", 1, true) and not line:find "\27%[0?m$" and line .. "\27[0m" or line
 end

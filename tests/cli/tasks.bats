@@ -860,7 +860,7 @@ none_left() {
 }
 
 @test "side by side each writes to a terminal of its own, for colours and width; what moves the cursor is left out" {
-	tasks <<<'size = { "Size", shell = "stty size <&2; printf \"\\033[32mgreen\\033[0m\\033[1A\\n10%%\\r\\033[K100%%\\n\"; echo \"{json}\"" },
+	tasks <<<'size = { "Size", shell = "stty size <&2; printf \"\\033[32mgreen\\033[0m\\033(B\\033[1A\\n10%%\\r\\033[K100%%\\n\"; echo \"{json}\"" },
 		ask = { "Ask", interactive = true, shell = "if read -r name; then echo asked; else echo nobody; fi" },
 		both = { "Both", parallel = { "size", "ask" } }, out = { "Out", needs = { "size" } }'
 	for words in both "+ --parallel size + ask"; do
