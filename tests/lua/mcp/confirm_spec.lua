@@ -74,7 +74,7 @@ describe("a destructive tool", function()
 		local result = call(c, 2, { arguments = { name = "prod" }, requestState = state, inputResponses = ACCEPT }).result
 		assert.is_false(result.isError)
 		assert.equal("deleted", result.structuredContent.data.effect)
-		assert.is_true(c.calls[#c.calls].confirmed)
+		assert.equal("asked", c.calls[#c.calls].confirmed)
 		assert.equal(1, done(c))
 	end)
 
