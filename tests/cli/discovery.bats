@@ -150,7 +150,7 @@ offers() {
 		ask() { _runner_completion; printf '%s\n' "${#COMPREPLY[@]}" "${COMPREPLY[@]}"; }
 		set -f -u
 		ask >now
-		[[ $- == *f*u* && $IFS == $' \t\n' ]] && echo kept
+		case "$-$IFS" in *f*u*$' \t\n') echo kept ;; esac
 		printf '#!/bin/sh\nexec "$0.now" completion bash --format plain -- pick --to ""\n' >bin/old
 		chmod +x bin/old
 		COMP_WORDS[0]=old

@@ -116,7 +116,7 @@ items() {
 		[ -e $PWD/lost ] || {
 			touch $PWD/lost
 			for pid in \$(pgrep -f 'self executor reach'); do
-				grep -qz "^TOKEN=$TOKEN\$" /proc/\$pid/environ && kill -KILL \$pid
+				if grep -qz "^TOKEN=$TOKEN\$" /proc/\$pid/environ; then kill -KILL \$pid; fi
 			done
 		}
 		echo "\$answer"
