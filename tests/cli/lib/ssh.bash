@@ -31,12 +31,12 @@ sshd_up() {
 		printf '\n'
 	} >ssh/sshd_config
 	mkdir -p ssh/home
-	"$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f "$PWD/ssh/sshd_config" >ssh/log 2>&1 </dev/null 3>&- 4>&- &
+	env TOKEN="$TOKEN" "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f "$PWD/ssh/sshd_config" >ssh/log 2>&1 </dev/null 3>&- 4>&- &
 	SSHD=$!
 	until_true bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" 2>/dev/null
 	if [ "${1:-}" = link ]; then
 		mkdir -p link
-		python3 "$ROOT/tests/cli/lib/link.py" "$port" link >link/log 2>&1 </dev/null 3>&- 4>&- &
+		env TOKEN="$TOKEN" python3 "$ROOT/tests/cli/lib/link.py" "$port" link >link/log 2>&1 </dev/null 3>&- 4>&- &
 		LINK=$!
 		until_true [ -s link/port ]
 		port=$(cat link/port)
