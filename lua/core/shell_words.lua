@@ -153,11 +153,14 @@ function M.builtin(words, is_task)
 	if env then
 		local call = (is_task and "run = { %s }, env = %s" or "ctx:run{ %s, env = %s }"):format(rest or '"make"', env)
 		return first == "export" and "export is a command of a shell, not a program" or ("%s is a variable, not a program"):format(first),
-			rest and "Write " .. call or ("Write %s in the %s that needs it, as in %s"):format("env = " .. env, is_task and "task" or "call", call)
+			rest and "Write " .. call or ("In place of this line, say it in the %s that needs it: %s"):format(
+				is_task and "task" or "call", call)
 	elseif first == "cd" then
 		local dir = words[2] or "DIR"
-		return "cd is a command of a shell, not a program", is_task and ("Write shell = %q, with your own command in place of make"):format(
-			"cd " .. dir .. " && make") or ("Write cwd = %q in the call that needs it, as in ctx:run{ \"make\", cwd = %q }"):format(dir, dir)
+		return "cd is a command of a shell, not a program", is_task
+			and ("In place of run, write shell = %q, with your own command for make"):format(
+			"cd " .. dir .. " && make")
+			or ('In place of this line, say it in the call that needs it: ctx:run{ "make", cwd = %q }'):format(dir)
 	elseif BUILTINS[first] or first == "export" then
 		return ("%s is a command of a shell, not a program"):format(first), "Write " .. (is_task and in_shell(words)
 			or ('ctx:run{ "sh", "-c", %q } with all that it is for'):format(table.concat(words, " ") .. "; make"))

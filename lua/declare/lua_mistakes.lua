@@ -199,7 +199,8 @@ local function inner_brackets(text, tokens)
 	for _, token in ipairs(at and tokens or {}) do
 		if token.last == at + 1 then
 			return line_at(text, at), ("the text that begins with [[ in line %d ends at this ]], in the middle of it"):format(token.line),
-				("Write [=[ for the [[ of line %d, and ]=] for the ]] that ends the text"):format(token.line)
+				("Write [=[ for the [[ of line %d, and ]=] for the ]] that ends the text; a test of sh is [ -f x ], with single brackets")
+					:format(token.line)
 		end
 	end
 end

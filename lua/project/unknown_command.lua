@@ -154,18 +154,19 @@ local function without_run(words, list, project)
 	local name = command_line.typed((found or own[1]).name)
 	local none = command and lacks(command, argv) or {}
 	local only = not words[2] and ", the only command here" or ""
+	local new = not words[2] and not attempt.policy and ("; to have one named %s: runner new %s"):format(words[1], words[1]) or ""
 	if none[1] then
-		return ("Write runner %s%s; it has no %s"):format(name, only, table.concat(none, ", "))
+		return ("Write runner %s%s, which takes no %s%s"):format(name, only, table.concat(none, ", "), new)
 	end
 	local rest = { "runner" }
 	for i, word in ipairs(command and not (command.secrets or attempt.call.stdin_words) and argv or {}) do
 		if word == words[1] then
 			table.move(argv, 1, i - 1, 2, rest)
 			rest[#rest + 1] = not words[2] and name or nil
-			return "Write " .. command_line.line(table.move(argv, i + 1, #argv, #rest + 1, rest)) .. only
+			return "Write " .. command_line.line(table.move(argv, i + 1, #argv, #rest + 1, rest)) .. only .. new
 		end
 	end
-	return ("Write runner %s%s"):format(name, only)
+	return ("Write runner %s%s%s"):format(name, only, new)
 end
 
 local function anywhere(words, list, project)

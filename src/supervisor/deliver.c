@@ -43,7 +43,7 @@ static void warn_about_stdout(struct run *run)
 	secrets_hide_buf(run, &text); /* what came before they were known */
 	n = strcspn(buf_cstr(&text), "\"\\\n");
 	if (run->printed[0] != '\0')
-		buf_add_fmt(&message, "%s: print writes to stdout, which is for the answer: the text went to stderr. ", run->printed);
+		buf_add_fmt(&message, "%s: stdout is for the answer, so what print writes goes to stderr. ", run->printed);
 	else
 		buf_add_str(&message, "The command wrote to stdout, which is for its answer: the text went to stderr. ");
 	if (run->printed[0] != '\0' && n > 0 && n <= SHOWN_MAX && text.len == n + 1 && buf_cstr(&text)[n] == '\n')

@@ -183,7 +183,7 @@ longest() {
 	call run deploy
 	expect 'e.error.suggestion == "Write runner deploy"'
 	call run deploy --bogus x
-	expect 'e.error.suggestion == "Write runner deploy; it has no --bogus"'
+	expect 'e.error.suggestion == "Write runner deploy, which takes no --bogus"'
 	call run
 	expect 'e.error.suggestion.startswith("Write the name of one: runner ")'
 	call run nothing-like-it

@@ -9,7 +9,7 @@ return {
 	grace = "5s",
 	stdin = true,
 	exit_codes = {
-		TIMEOUT = { retryable = true, side_effects = "partial" },
+		TIMEOUT = { retryable = false, side_effects = "partial" },
 		PRECONDITION = { description = "The request is of another version, or its folder is missing or not ours alone", retryable = false,
 			side_effects = "none" },
 		OUTPUT_FAILED = { description = "The directory can't be written", retryable = false, side_effects = "partial" },

@@ -32,7 +32,7 @@ describe("a file that is no Lua", function()
 			{ 'return { name: "x" }', 1, "Lua has no : here", 'Write =: return { name = "x" }' },
 			{ 'return { x = [[\n\tif [[ -f x ]]; then echo; fi ]] }', 2,
 				"the text that begins with [[ in line 1 ends at this ]], in the middle of it",
-				"Write [=[ for the [[ of line 1, and ]=] for the ]] that ends the text" },
+				"Write [=[ for the [[ of line 1, and ]=] for the ]] that ends the text; a test of sh is [ -f x ], with single brackets" },
 			{ 'return { x = "make\n}', nil }, { 'return { x = }', nil }, { "return {", nil }, { "end", nil }, { "x = = 1", nil }, { "for", nil },
 		}
 		for _, case in ipairs(cases) do
