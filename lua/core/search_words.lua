@@ -138,7 +138,12 @@ vpn tunnel | remote connect private; peers peer | connected clients devices; tra
 policy rule | permission access allowed; rule condition | policy filter when above below exceed threshold; threshold | limit value level;
 level severity | verbosity priority critical; rate | limit speed per; region zone | location datacenter;
 shipping shipment delivery | send track parcel; track trace | follow where progress; bounce undelivered | failed returned;
-preview render | look see before show; spreadsheet csv excel xlsx | table export; reason why | cause explain
+preview render | look see before show; spreadsheet csv excel xlsx | table export; reason why | cause explain;
+bump | upgrade version raise; license licence | gpl copyleft open; vault keystore | secret; codeowners maintainer | owner;
+endpoint path | route url; expose publish | route public; grafana kibana | dashboard; alarm | alert; ram | memory host show;
+monday tuesday wednesday thursday friday saturday sunday weekday | cron schedule; backlog | depth queue length;
+url link | presign; unpaid outstanding overdue owed | invoice open; checkout | funnel order; reach reachable | test connect;
+revert undo | rollback; config setting | env variable; rotation | balancer backend; twice double half | weight scale
 ]]
 
 -- Several words that say one: verbs with their particles, which may stand apart ("turn the alerts off"), and what people say in place of
@@ -197,7 +202,13 @@ download: get file, save file; sync: in sync, keep same; exec: run command, run 
 uptime: how long has, been running, last reboot; lifecycle: delete old, after days, automatically deleted;
 retention: how long kept, how long we keep, keep for, kept for; limit: slow down, too many requests; warm: fill cache, fill up;
 dependencies: depends on, what does use, what calls, talks to, relies on; canary: small part, few users, some users, part of traffic;
-mfa: two factor, second factor; stats: hit rate, how well; promote: move to production, take to production
+mfa: two factor, second factor; stats: hit rate, how well; lb: load balancer, out of rotation, into rotation; funnel: drop off;
+presign: download url, download link, url that expires, link that expires; depth: how long backlog, how deep, how many waiting;
+deliveries: go through, went through, did arrive; rule: page me when, alert me when, tell me when; put: save new, store new;
+get: what is password, what is value; silence: shut this up, shut alarm up, shut alert up; stock: have left, units left;
+list: what is currently, going off, do we have, not paid yet, have not been paid; invite: add new person, add a person;
+rollback: broke things, revert it, previous one; restore: back to copy, back to backup; canary: some of the users;
+promote: move to production, take to production
 ]]
 
 M.same = {} ---@type table<string, table<string, number>> stem → what is used for it, and how much that counts
@@ -207,7 +218,9 @@ local IRREGULAR = { ran = "run", sent = "send", made = "make", built = "build", 
 	data = "data", news = "news", dns = "dns", status = "status", access = "access", address = "address", addresses = "address",
 	license = "licence", licenses = "licence", licences = "licence", people = "person", indices = "index", queries = "query",
 	deployment = "deploy", deployments = "deploy", deletion = "delete", removal = "remove", creation = "create", ping = "ping",
-	string = "string", during = "during", thing = "thing", kubernetes = "kubernetes", vms = "vm" }
+	string = "string", slowest = "slow", fastest = "fast", oldest = "old", newest = "new", highest = "high", lowest = "low",
+	cheapest = "cheap", busiest = "busy", prs = "pr", dbs = "db", ips = "ip", during = "during", thing = "thing",
+	kubernetes = "kubernetes", vms = "vm" }
 
 -- "stopp" → "stop", "releas" stays: an e at the end is taken off of every word.
 local function end_of(word)

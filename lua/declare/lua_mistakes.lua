@@ -199,7 +199,7 @@ local function inner_brackets(text, tokens)
 	for _, token in ipairs(at and tokens or {}) do
 		if token.last == at + 1 then
 			return line_at(text, at), ("the text that begins with [[ in line %d ends at this ]], in the middle of it"):format(token.line),
-				("Write [=[ for the [[ of line %d, and ]=] for the ]] that ends the text; a test of sh is [ -f x ], with single brackets")
+				("Write [ … ] for a test, since sh has no [[ … ]]; to keep ]] in a text, begin it with [=[ in line %d and end it with ]=]")
 					:format(token.line)
 		end
 	end

@@ -119,7 +119,7 @@ CASES = [
      "x", 'x.lua:3: the if of this line has no end'),
     ("]] in a script",
      tasks('\tx = { "X", shell = [[\n\t\tif [[ -f x ]]; then echo y; fi ]] },'),
-     "x", 'Write [=[ for the [[ of line 2'),
+     "x", 'Write [ … ] for a test, since sh has no [[ … ]]; to keep ]] in a text, begin it with [=[ in line 2 and end it with ]=]'),
     ("a task that is a text",
      tasks('\tx = "make all",'),
      "x", 'Write x = { "What it does", shell = "make all" }'),
