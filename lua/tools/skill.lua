@@ -71,7 +71,8 @@ local KINDS = {
 	{ "live", " *Destroys, with `--live`.*", "*Destroys, with `--live`*: without it it says what it would do. Show that to a person first." },
 	{ "destructive", " *Destroys.*",
 		"*Destroys*: show a person what `--dry-run` says; once they agree, `--confirm-destructive` takes its place." },
-	{ "mutating", " *Changes something.*", "*Changes something*: `--dry-run` says what it would do." },
+	{ "mutating", " *Changes something.*",
+		"*Changes something*: a dry run isn't needed first; where you are unsure of the arguments, `--dry-run` says what it would do." },
 }
 
 local function kind_of(command)
@@ -97,14 +98,22 @@ local function sentence(text)
 	return text:find "[.!?:]$" and text or text .. "."
 end
 
-local function argument_line(row)
-	local about = { row.values and one_line("one of " .. table.concat(row.values, ", ")) or row.type }
-	about[#about + 1] = row.required and "required" or nil
-	local default = row.default
-	if default ~= nil and type(default) ~= "table" and default ~= "" and default ~= false then
-		about[#about + 1] = "default " .. arg_words.shown(tostring(default))
+local NOUNS = { string = "text", boolean = "yes or no: the flag alone", integer = "whole number", array = "text" }
+
+-- What is given for it, how often, and what holds without it.
+local function argument_line(row, declared, config)
+	local kind, default = declared.items or declared.type, row.default
+	local about = { row.required and "**required**" or nil }
+	about[#about + 1] = row.values and one_line("one of " .. table.concat(row.values, ", "))
+		or kind == "boolean" and default == true and ("yes unless `--no-%s`"):format(declared.flag) or NOUNS[kind] or kind
+	local form = worked_calls.form(declared, config)
+	about[#about] = about[#about] .. (form and ", as " .. arg_words.shown(form) or "")
+	about[#about + 1] = row.type == "array" and (declared.positional and "several" or "repeated for several") or nil
+	if default ~= nil and kind ~= "boolean" and default ~= "" then
+		local text = type(default) == "table" and json.encode(default) or tostring(default)
+		about[#about + 1] = text and text ~= "[]" and text ~= "{}" and "default " .. arg_words.shown(text) or nil
 	end
-	local meaning = row.description ~= row.type and one_line(row.description)
+	local meaning = row.description ~= arg_words.expected(declared) and one_line(row.description)
 	return ("- `%s` (%s)%s"):format(row.name, table.concat(about, "; "), meaning and ": " .. meaning or "")
 end
 
@@ -112,8 +121,8 @@ local function command_text(row, project)
 	local command, lines = row.command, {}
 	local about, kind = sentence(cut(one_line(command.description), 300)), kind_of(command) or {}
 	lines[1] = ("## %s %s\n\n%s%s\n"):format(program(), row.name, about, kind[2] or "")
-	for _, argument in ipairs(compact_help.arguments(command, project.config)) do
-		lines[#lines + 1] = argument_line(argument)
+	for i, argument in ipairs(compact_help.arguments(command, project.config)) do
+		lines[#lines + 1] = argument_line(argument, command.args[i], project.config)
 	end
 	lines[#lines + 1] = lines[2] and "" or nil
 	for _, call in ipairs(worked_calls.of(command, project)) do
@@ -140,7 +149,11 @@ end
 
 -- --- the index -------------------------------------------------------------------------------
 
--- The words of its commands behind the group's, as many as `most`; a "!" marks what destroys.
+local function marked(name, row)
+	return name .. (row.command.danger_level == "destructive" and " (destroys)" or "")
+end
+
+-- The words of its commands behind the group's, as many as `most`.
 local function names_of(page, most)
 	local out = {}
 	for i, row in ipairs(page.rows) do
@@ -149,7 +162,7 @@ local function names_of(page, most)
 			break
 		end
 		local name = page.group and row.name ~= page.group and row.name:sub(#page.group + 2) or row.name
-		out[i] = name .. (row.command.danger_level == "destructive" and "!" or "")
+		out[i] = marked(name, row)
 	end
 	return table.concat(out, ", ")
 end
@@ -157,7 +170,7 @@ end
 local function described(page)
 	local out = {}
 	for i, row in ipairs(page.rows) do
-		out[i] = ("  - %s%s: %s"):format(row.name, row.command.danger_level == "destructive" and "!" or "", cut(one_line(row.description), 60))
+		out[i] = ("  - %s: %s"):format(marked(row.name, row), cut(one_line(row.description), 60))
 	end
 	return "\n" .. table.concat(out, "\n")
 end
@@ -173,9 +186,10 @@ local DETAILS = {
 }
 
 local HOW = [[
-Before the first call of a command read the page of its group, a file beside this one: arguments, and calls to copy.
+Before the first call of a command read the page of its group, a file beside this one: arguments, and calls to copy, with a value of
+yours for each word in CAPITALS.
 Call `P GROUP COMMAND ARGUMENTS`. stdout is one line of JSON: `ok`, `data`, `error`. Where a call was wrong, `error.fix_command` is
-the right one. Repeat a call only where `error.retryable` is true. `!` destroys: never without a person.
+the right one. Repeat a call only where `error.retryable` is true. `(destroys)` means: never without a person.
 Not found here: `P help --search 'WORDS'`.
 ]]
 

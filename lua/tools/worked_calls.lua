@@ -1,6 +1,7 @@
 -- worked_calls: two calls of a command that can be copied: the examples of its declaration, else calls made of its arguments. Each has
 -- been parsed as it would be, without the environment of whoever asks; nothing is run. One that destroys something is never without
--- its dry run, and none confirms anything.
+-- its dry run, and none confirms anything. Where a declaration doesn't say what a value looks like, the argument's name in capitals
+-- stands for it.
 
 local args = require "runner.project.args"
 local argv_parser = require "runner.project.argv_parser"
@@ -38,7 +39,7 @@ local function sample(schema, depth)
 	if known ~= nil or kind == "array" or depth == 0 then
 		return known or json.array {}
 	elseif kind ~= "object" and not schema.properties then
-		return kind == "string" and "text" or kind == "boolean" or schema.minimum or 1
+		return kind == "string" and "TEXT" or kind == "boolean" or schema.minimum or 1
 	end
 	local out = {}
 	for _, name in ipairs(schema.required or {}) do
@@ -47,25 +48,40 @@ local function sample(schema, depth)
 	return out
 end
 
+-- Does the declaration say nothing of what its values look like?
+local function is_free(row, list)
+	local kind = row.items or row.type
+	return (kind == "string" or kind == "path") and not (row.pattern or row.schema or list)
+end
+
+-- Of a length that the row takes.
+local function placeholder(row, number)
+	local name = row.name:upper():gsub("%W", "_") .. (number > 1 and "_" .. number or "")
+	local least, most = not row.items and row.min_length or 1, not row.items and row.max_length or #name
+	return name:rep(least // #name + 1, "_"):sub(1, math.max(least, math.min(#name, most)))
+end
+
 local function candidates(row, list)
 	local out, kind = {}, row.items or row.type
 	table.move(list or {}, 1, #(list or {}), 1, out)
 	local function add(text)
 		out[#out + 1] = text
 	end
+	if is_free(row, list) then
+		add(type(row.default) == "string" and row.default ~= "" and row.default or nil)
+		for i = 1, row.items and row.min_length or 1 do
+			add(placeholder(row, i))
+		end
+	end
 	add(BY_NAME[row.name:match "%a+$"])
 	local preset = row.pattern and patterns.presets[row.pattern]
 	add(preset and preset[2])
-	add(not OF_TYPE[kind] and row.name or nil)
 	for _, text in ipairs(OF_TYPE[kind] or TEXTS) do
 		add(text)
 	end
 	add(row.schema and json.encode(sample(row.schema, 8)))
 	for _, bound in ipairs { row.min or false, row.max or false } do
 		add(bound and ("%s%s"):format(bound, kind == "duration" and "s" or ""))
-	end
-	if kind == "string" and row.min_length and not row.items then
-		add(("a"):rep(math.min(row.min_length, 64)))
 	end
 	return out
 end
@@ -79,7 +95,7 @@ local function texts_of(row, config)
 		text = tostring(text)
 		local value, why = argv_parser.read(row, text, list)
 		if value ~= nil and not why and not text:find "^%-" and not text:find "%c" then
-			local into = value == row.default and last or out
+			local into = value == row.default and not is_free(row, list) and last or out
 			into[#into + 1] = text
 		end
 	end
@@ -146,13 +162,33 @@ local function joined(command, wanted, config, more)
 	return table.move(more, 1, #more, #places + 1, places)
 end
 
--- With these arguments, and with those that it then turns out to need; nil: that can't be found out.
+-- What says what is changed, and not only how.
+local function is_object(row)
+	return not (row.type == "boolean" or row.secret or row.flag == "dry-run")
+end
+
+local function changes(command)
+	return command.danger_level ~= "safe"
+end
+
+local function has_object(command)
+	for _, row in ipairs(command.args) do
+		if is_object(row) then
+			return true
+		end
+	end
+	return false
+end
+
+-- With these arguments, and with those that it then turns out to need; nil: that can't be found out, or it would change something
+-- and not say what.
 local function complete(command, wanted, config, more)
 	for _ = 1, ROUNDS do
 		local words = joined(command, wanted, config, more)
 		local wrong, harmless = parse(command, words, config)
 		if not wrong[1] then
-			return harmless and words or nil
+			local says = #words > #more or not (changes(command) and has_object(command))
+			return harmless and says and words or nil
 		end
 		local grown = false
 		for _, name in ipairs(wrong) do
@@ -193,19 +229,22 @@ local function required(command)
 	return out
 end
 
-local function beside(command)
-	local out, left = required(command), BESIDE
-	for _, row in ipairs(command.args) do
-		if left > 0 and not (out[row.name] or row.secret or row.flag == "dry-run") then
-			out[row.name], left = true, left - 1
+-- And so many others, those first that say what.
+local function beside(command, config, left)
+	local out = required(command)
+	for _, wanted in ipairs { true, false } do
+		for _, row in ipairs(command.args) do
+			if left > 0 and is_object(row) == wanted and not (out[row.name] or row.secret or row.flag == "dry-run") and words_of(row, config) then
+				out[row.name], left = true, left - 1
+			end
 		end
 	end
 	return out
 end
 
 -- What may be added to any call of it, to make another one.
-local function additions(command)
-	if command.danger_level == "mutating" then
+local function additions(command, shown)
+	if command.danger_level == "mutating" and not shown then
 		return { DRY_RUN }
 	elseif command.list then
 		return { "--limit", "5" }
@@ -216,6 +255,15 @@ end
 local function longer(command, words, extra, config)
 	local all = table.move(extra, 1, #extra, #words + 1, table.move(words, 1, #words, 1, {}))
 	return not parse(command, all, config)[1] and all or nil
+end
+
+---A value of what has a form, a duration or a text that must match a pattern.
+---@param row table normal form
+---@param config table of the project
+---@return string?
+function M.form(row, config)
+	local kind = row.items or row.type
+	return (kind == "duration" or row.pattern) and not row.secret and texts_of(row, config)[1] or nil
 end
 
 ---Two calls at most, as they are typed.
@@ -240,16 +288,20 @@ function M.of(command, project)
 		out[1] = out[1] or { line = "runner help " .. name }
 		return out
 	end
-	local extra = additions(command)
+	-- All that may be said is how: it is shown, and nothing is changed.
+	local shown = command.danger_level == "destructive"
+		or changes(command) and command.args[1] and not (has_object(command) or next(required(command)))
+	local extra, config = additions(command, shown), project.config
 	if first and command.danger_level == "mutating" then
-		add(longer(command, first, extra, project.config))
+		add(longer(command, first, extra, config))
 	end
-	local more = type(command.stdin) == "table" and command.stdin.required and { "--input-file", "notes.txt" } or {}
-	more[#more + 1] = command.danger_level == "destructive" and DRY_RUN or nil
-	add(complete(command, required(command), project.config, more))
-	add(complete(command, beside(command), project.config, more))
-	add(complete(command, required(command), project.config, table.move(extra, 1, #extra, #more + 1, more)))
-	add(first and longer(command, first, extra, project.config))
+	local more = type(command.stdin) == "table" and command.stdin.required and { "--input-file", "INPUT_FILE" } or {}
+	more[#more + 1] = shown and DRY_RUN or nil
+	local least = complete(command, required(command), config, more) or complete(command, beside(command, config, 1), config, more)
+	add(least)
+	add(complete(command, beside(command, config, BESIDE), config, more))
+	add(least and longer(command, least, extra, config))
+	add(first and longer(command, first, extra, config))
 	out[1] = out[1] or { line = "runner help " .. name }
 	return out
 end

@@ -29,7 +29,7 @@ WAYS = [
     ("the compact manifest", [["manifest", "--compact"]], (20000, 173000)),
     ("the whole manifest", [["manifest"]], (164000, 490000)),
 ]
-SKILL = [("the index of the skill of `runner generate-skills`", (1500, 1500)), ("that index, the page of a group, the call", (4000, 4350))]
+SKILL = [("the index of the skill of `runner generate-skills`", (1500, 1500)), ("that index, the page of a group, the call", (4200, 4500))]
 SERVERS = [
     ("MCP: `tools/list`", [], [], (19800, 124000)),
     ("MCP with `--progressive`: `tools/list`, `search`, `describe`, `call`", ["--progressive"],

@@ -257,7 +257,7 @@ def a_skill_that_is_generated_is_found_loaded_and_followed_page_by_page(stage):
     first, *_, last = [json.dumps(request["messages"]) for request in stage.server.requests["obeys"] if "boxes" in json.dumps(request["messages"])]
     assert "- boxes: All about boxes. Commands of this project, called with `runner`: box." in first, "the skill isn't in the list"
     assert "boxes: 2 commands" not in first and "## runner box open" not in first, "what is read later came at once"
-    for part in ("boxes: 2 commands", "- box.md:", "## runner box open", "lid-open"):
+    for part in ("boxes: 2 commands", "- box.md:", "## runner box open", "LID-open"):
         assert part in last, f"{part!r} never came"
 
 

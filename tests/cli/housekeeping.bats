@@ -156,7 +156,7 @@ calls_of() {
 		assert front["name"] == "my-shop" and json.loads(front["metadata"])["version"] == "2.1.0", front
 		told = json.loads(front["description"])
 		assert told.startswith("Sells things. ") and "db, late, odd, rules, sign" in told and len(told) <= 1024, told
-		assert len(text.encode()) <= 1500 and "wipe!" in text and "secret" not in text
+		assert len(text.encode()) <= 1500 and "wipe (destroys)" in text and "!" not in text and "CAPITALS" in text and "secret" not in text
 	PY
 	local name line words
 	for name in 'db show' 'db list' 'db import' 'db wipe' 'db reset' rules sign odd; do
@@ -166,13 +166,13 @@ calls_of() {
 			false
 		}
 	done
-	[ "$(calls_of _commands.md | grep '^late')" = 'late --value value' ]
+	[ "$(calls_of _commands.md | grep '^late')" = $'late --value VALUE\nlate --value VALUE --timeout 30s' ]
 	[ "$(calls_of db.md | grep '^db wipe')" = $'db wipe --target a x y --dry-run\ndb wipe --target a --dry-run' ]
 	run grep -e '^    runner .*--confirm-destructive' -e '^    runner .*--live' -r .
 	[ "$status" -eq 1 ]
 	[ "$(calls_of db.md | grep '^db reset' | grep -c dry-run)" -eq 2 ]
 	cd ../../..
-	echo '{}' >notes.txt
+	echo '{}' >INPUT_FILE
 	CLEAN_ENV+=(API_KEY=x)
 	calls_of .claude/skills/my-shop/*.md >calls.txt
 	while read -r line; do
@@ -180,6 +180,31 @@ calls_of() {
 		call "${words[@]}" --validate-only
 		[ "$status" -eq 0 ]
 	done <calls.txt
+}
+
+@test "a page says what must be given and in which form, calls nothing without saying what, and takes no word for a value" {
+	known
+	args() { echo "args = { $1 },"; }
+	body q/replay "$(args '{ "name", "string" }')" <<<'return {}'
+	body q/purge "$(args '{ "force", "boolean" }, { "name", "string" }, { "within", "duration" }')" <<<'return {}'
+	body q/prune "$(args '{ "all", "boolean" }')" <<<'return {}'
+	body q/go '' <<<'return {}'
+	body q/odd "$(args '{ "key", "string", pattern = "^zz[0-9]$" }')" <<<'return {}'
+	body q/put "$(args '{ "id", "string", required = true, min_length = 5 }, { "to", "path" }, { "at", "string", pattern = "^[0-9]{2}:[0-9]{2}$" }, { "tags", "array", items = "string", default = { "x" } },
+		{ "mode", "string", default = "fast" }, { "wet", "boolean", default = true }, { "n", "integer", default = 3 }')" <<<'return {}'
+	body q/show "$(args '{ "name", "string", max_length = 2 }')" <<<'return {}'
+	sed -i 's/"safe"/"mutating"/; s/danger_level/timeout = "none", danger_level/' commands/q/*.lua
+	sed -i 's/"mutating"/"destructive"/' commands/q/purge.lua
+	sed -i 's/"mutating"/"safe"/' commands/q/show.lua
+	answers 0 generate-skills --output-dir s
+	cd s/*/
+	[ "$(calls_of q.md)" = "$(printf 'q %s\n' go 'go --dry-run' 'help q odd' 'prune --dry-run' 'prune --all --dry-run' 'purge --name NAME --dry-run' \
+		'purge --name NAME --within 10m --dry-run' 'put ID_ID' 'put ID_ID --to TO --at 10:00' 'replay --name NAME' 'replay --name NAME --dry-run' show 'show --name NA' |
+		sed 's/^q help/help/; s/put ID_ID/put --id ID_ID/')" ]
+	[ "$(grep -e '^- ' q.md | grep -v '(text)$' | sort -u)" = "$(printf -- '- `--%s\n' 'all` (yes or no: the flag alone)' 'at` (text, as 10:00)' 'force` (yes or no: the flag alone)' 'id` (**required**; text)' \
+		'key` (text)' 'mode` (text; default fast)' 'n` (whole number; default 3)' 'tags` (text; repeated for several; default ["x"])' 'to` (path)' 'wet` (yes unless `--no-wet`)' \
+		'within` (duration, as 10m)' | grep -v '(text)$' | sort -u)" ]
+	grep -q "Changes something\*: a dry run isn't needed first" q.md
 }
 
 @test "generate-skills renews what it wrote, and touches nothing else" {
