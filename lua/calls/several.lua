@@ -8,6 +8,7 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
+local own_flags = require "runner.core.own_flags"
 local rules = require "runner.core.rules"
 local scheduler = require "runner.task.scheduler"
 
@@ -37,14 +38,13 @@ local SHOWN = 40 -- lines of one that has failed, which are shown once more
 
 -- --- one call -----------------------------------------------------------------------------------
 
--- Runner's own flags that were given for all of them.
+-- Where an envelope is read, our own; and runner's flags that were given for all of them.
 local function flags(several)
-	local f, settings, list = attempt.framework, attempt.place.settings or {}, {}
+	local f, settings = attempt.framework, attempt.place.settings or {}
+	local list = several.on_terminal and {} or table.move(own_flags.LIST, 1, #own_flags.LIST, 1, {}) -- our own answer is masked
 	local function add(wanted, flag)
 		list[#list + 1] = wanted and flag or nil
 	end
-	add(not several.on_terminal, "--format=json")
-	add(not several.on_terminal, "--runner-unmask") -- our own answer is masked
 	add(f.quiet, "--quiet")
 	add(f.verbose and not f.debug, "--verbose") -- which sets it
 	add(f.yes, "--yes")
@@ -53,7 +53,7 @@ local function flags(several)
 	add(f.warnings_as_errors, "--warnings-as-errors")
 	add(f.no_injection_protection, "--no-injection-protection")
 	add(several.on_terminal and f.unmask, "--runner-unmask")
-	add(several.on_terminal and f.width, "--width=" .. tostring(f.width))
+	add(f.width, "--width=" .. tostring(f.width))
 	add(settings.none, "--no-config")
 	add(settings.config, "--config=" .. tostring(settings.config))
 	return list
@@ -164,14 +164,6 @@ local function pass_on_warnings(name, envelope)
 	end
 end
 
--- Flags that nobody has typed are in no advice.
-local function as_typed(e)
-	for _, name in ipairs { "fix_command", "fix_required", "suggestion" } do
-		local text = type(e[name]) == "string" and e[name]
-		e[name] = text and text:gsub(" %-%-format[= ]json", "", 1):gsub(" %-%-runner%-unmask", "", 1):gsub(" %-%-unmask", "", 1) or e[name]
-	end
-end
-
 local function take_data(several, row, envelope, size)
 	several.size = several.size + size
 	if several.size <= DATA_MAX then
@@ -192,7 +184,6 @@ local function conclude(several, part, result)
 		pass_on_warnings(part.name, envelope)
 		take_data(several, row, envelope, #result.stdout)
 		row.error = not envelope.ok and envelope.error or nil
-		as_typed(row.error or {})
 		row.request_id = type(envelope.meta) == "table" and envelope.meta.request_id or nil
 	end
 	if row.state == "succeeded" and (envelope or several.on_terminal or result.noted) then

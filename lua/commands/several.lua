@@ -141,7 +141,8 @@ end
 -- What the policies refuse of any is refused of all, before one has run; each asks for itself once more.
 local function ask_policies()
 	for _, part in ipairs(attempt.policy and parts or {}) do
-		local refused = part.found and require("runner.project.caller_policy").problem(part.found.name, part.found.path)
+		local refused = part.found and require("runner.project.caller_policy").problem(part.found.name, part.found.path,
+			part.command and part.command.danger_level)
 		if refused then
 			error(refused, 0)
 		end

@@ -221,7 +221,7 @@ function M.excess(excess, slots)
 	end
 	local more = #excess > 1 and (" and %d more"):format(#excess - 1) or ""
 	local name = require("runner.core.command_line").typed((attempt.command or {}).name or "this command")
-	local argv, words = (attempt.call or {}).argv or {}, 1 + select(2, name:gsub(" ", ""))
+	local argv, words = require("runner.core.own_flags").typed((attempt.call or {}).argv or {}), 1 + select(2, name:gsub(" ", ""))
 	local is_all = attempt.command and #argv == words + #excess and not names[1] and not attempt.call.is_call
 	return {
 		field = "arguments", code = "INVALID_ARGUMENT", value = shown(excess[1]),

@@ -429,3 +429,127 @@ offers() {
 	call a --show
 	expect '"runner help NAME --show" in str(e.error)'
 }
+
+@test "each of runner's own flags in front is taken for the whole, handed to each, or refused with a sentence" {
+	tasks <<-EOF
+		a = { "A", shell = [[{ tr '\\0' '\\n' <"/proc/\$PPID/cmdline"; env; } >>"$PWD/said"; echo '"$(printf 'x%.0s' {1..5000})"']], output = "data" }
+	EOF
+	mkdir sub
+	echo 'return { contexts = { prod = { timeout = "30s" } } }' >runner.lua
+	cp runner.lua other.lua
+	cp tasks.lua runner.lua sub
+	echo '{}' >given.json
+	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" ROOT="$ROOT" python3 - <<-'PY'
+		import glob, json, os, re, subprocess
+		here, runner, root = os.getcwd(), os.environ.pop("RUNNER"), os.environ.pop("ROOT") + "/lua/declare"
+		# A line of the argv, or of the environment, of each.
+		EACH = {"quiet": "--quiet", "verbose": "--verbose", "debug": "--debug", "no-color": "NO_COLOR=1", "instance-id=x1": "RUNNER_INSTANCE_ID=x1",
+		        "attempt-timeout=9s": "RUNNER_ATTEMPT_TIMEOUT=9000ms", "idle-timeout=8s": "RUNNER_IDLE_TIMEOUT=8000ms",
+		        "grace=2s": "RUNNER_GRACE=2000ms", "retries=1": "RUNNER_RETRIES=1", "retry-delay=5ms": "RUNNER_RETRY_DELAY=5ms",
+		        "warnings-as-errors": "--warnings-as-errors", "yes": "--yes", "non-interactive": "--non-interactive", "cwd=sub": f"PWD={here}/sub",
+		        "config=other.lua": f"--config={here}/other.lua", "context=prod": f"RUNNER_CONTEXT=prod#{here}/runner.lua", "no-config": "--no-config",
+		        "policy=given.json": f"RUNNER_POLICY={here}/given.json", "plain": "RUNNER_PLAIN=1", "width=50": "--width=50",
+		        "no-injection-protection": "--no-injection-protection"}
+		rows = lambda e: e["data"]["calls"]
+		# What the answer then is.
+		WHOLE = {"format=plain": lambda e, out: type(e) == list, "output=o.json": lambda e, out: e["data"]["path"] == "o.json",
+		         "timeout=9s": lambda e, out: e["meta"]["timeout_ms"] == 9000, "max-bytes=4096": lambda e, out: len(out) <= 4096,
+		         "fields=calls": lambda e, out: len(rows(e)) == 2, "heartbeat-ms=1": lambda e, out: out.count(b"heartbeat") > 0,
+		         "heartbeat-interval=9s": lambda e, out: len(rows(e)) == 2, "unmask": lambda e, out: len(rows(e)) == 2,
+		         "meta=short": lambda e, out: "timestamp" not in e["meta"], "stable-output": lambda e, out: "timestamp" not in e["meta"],
+		         "token-limit=50": lambda e, out: len(out) < 2000, "token-offset=1": lambda e, out: len(rows(e)) == 1,
+		         "token-count": lambda e, out: e["data"] is None, "tokenizer=bytes4": lambda e, out: len(rows(e)) == 2}
+		SHOWN = ("help", "version", "plan", "schema", "show-config", "output-schema", "validate-only")
+		REFUSED = ("choose", "limit=3", "cursor=x", "sort=x", "stream", "schema-version=1", "headless", "token-env-var=X", "connect-timeout=1s", "proxy=http://x.y:1",
+		           "no-proxy", "confirm-destructive", "live", "idempotency-key=k", "global", "no-cache", "cache-ttl=5s", "raw-payload={}", "input-file=given.json",
+		           "detach", "budget=5s", "resume-from=x", "rollback-on-failure", "rebuild")
+		name = lambda flag: "--" + flag.split("=")[0]
+		known = [name(flag) for kind in (EACH, WHOLE, SHOWN, REFUSED) for flag in kind] + ["--dry-run"]
+		there = ["--" + one.replace("_", "-") for path in [root + "/flags.lua", *glob.glob(root + "/contract/*.lua")]
+		         for one in re.findall(r'^\t+\{ name = "(\w+)", type = ', open(path).read(), re.M)]
+		assert sorted(known) == sorted(there), set(known) ^ set(there)
+
+		def call(flag):
+		    for file in ("said", "o.json"):
+		        if os.path.exists(file):
+		            os.unlink(file)
+		    more = ["--yes"] if flag == "no-injection-protection" else []
+		    got = subprocess.run([runner, "--" + flag, *more, "+", "a", "+", "a"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+		    said = open("said").read().split("\n") if os.path.exists("said") else []
+		    return got, said
+
+		for flag, line in EACH.items():
+		    got, said = call(flag)
+		    assert got.returncode == 0 and sum(one == line or one.startswith(line + "#") for one in said) == 2, (flag, got, said)
+		for flag, holds in WHOLE.items():
+		    got, said = call(flag)
+		    assert got.returncode == 0 and len([line for line in said if line.startswith("PATH=")]) == 2, (flag, got, said)
+		    assert holds(json.loads(got.stdout.splitlines()[-1] or got.stdout), got.stdout), (flag, got)
+		for flag in SHOWN:
+		    got, said = call(flag)
+		    assert got.returncode == 0 and not said, (flag, got, said)
+		for flag in REFUSED:
+		    got, said = call(flag)
+		    e = json.loads(got.stdout)["error"]
+		    assert got.returncode == 2 and not said and name(flag) in e["message"] + e["fix_required"], (flag, got, said)
+		got, said = call("dry-run")
+		assert not said and [one["data"]["effect"] for one in rows(json.loads(got.stdout))] == ["would_run"] * 2, got
+	PY
+}
+
+@test "a policy's limit of danger, a dry run and a confirmation hold for each of several, in whatever order" {
+	local side
+	tasks <<<'look = { "Look", danger_level = "safe", shell = "echo x >>looked" }, change = { "Change", shell = "echo x >>changed" },
+		drop = { "Drop", confirm = "Really?", shell = "echo x >>dropped" }'
+	call several --plan
+	expect 'e.data.danger_level == "safe"'
+	for side in "" --parallel; do
+		echo '{"max_danger": "safe"}' >policy.json
+		for words in "look + change" "change + look" "look + drop --confirm-destructive" "-n look + change"; do
+			# shellcheck disable=SC2086
+			call --policy policy.json + $side $words
+			expect 'e.error.code == "POLICY_DENIED" and e.error.context.rule == "max_danger"'
+		done
+		echo '{"max_danger": "mutating"}' >policy.json
+		for words in "change + drop --confirm-destructive" "drop --dry-run + change" "-n change + drop"; do
+			# shellcheck disable=SC2086
+			call --policy policy.json + $side $words
+			expect 'e.error.code == "POLICY_DENIED" and "drop" in e.error.message'
+		done
+		[ ! -e looked ]
+		[ ! -e changed ]
+		[ ! -e dropped ]
+	done
+	call --policy policy.json + look + change
+	expect 'e.ok'
+	[ "$(wc -l <looked)" -eq 1 ]
+	[ "$(wc -l <changed)" -eq 1 ]
+	call + -n change + drop
+	expect '[c.data.effect for c in e.data.calls] == ["would_run", "would_run"]'
+	call + drop --dry-run + change
+	expect 'e.ok and e.data.calls[0].data.effect == "would_run"'
+	[ "$(wc -l <changed)" -eq 2 ]
+	[ ! -e dropped ]
+	call + drop --confirm-destructive + drop + change
+	[ "$status" -eq 2 ]
+	expect '[c.state for c in e.data.calls] == ["succeeded", "failed", "not_run"] and e.error.code == "CONFIRMATION_REQUIRED"'
+	[ "$(wc -l <dropped)" -eq 1 ]
+	[ "$(wc -l <changed)" -eq 2 ]
+	call + -n drop --confirm-destructive
+	[ "$(wc -l <dropped)" -eq 1 ]
+}
+
+@test "advice on a call among several has the flags that were typed, and no others; a script's own is as it said it" {
+	tasks <<<'a = { "A", args = { { "count", "integer" } }, shell = "true" }, f = { "F", run = function(args, ctx)
+		ctx:fail("PRECONDITION", "no", { suggestion = "Use --format json for that", fix_required = "Run it with --unmask", fix_command = "other --format=json --unmask" }) end }'
+	call + a --cout 3
+	expect 'e.data.calls[0].error.fix_command == "runner a --count 3"'
+	call --quiet + a --unmask --format=json --cout 3
+	expect 'e.data.calls[0].error.fix_command == "runner --quiet a --unmask --format json --count 3"'
+	call + a --config x
+	expect 'e.data.calls[0].error.errors[0].suggestion == "runner --config x a"'
+	call + a 3
+	expect 'not "--runner-unmask" in str(e) and e.data.calls[0].error.errors[0].suggestion == "Write runner a"'
+	call + f
+	expect '(lambda r: (r.suggestion, r.fix_required, r.fix_command))(e.data.calls[0].error) == ("Use --format json for that", "Run it with --unmask", "other --format=json --unmask")'
+}
