@@ -278,16 +278,18 @@ local function words_of_call(a)
 	local text = a.parsed and a.parsed.framework.raw_payload
 	local object = (os.getenv "RUNNER_CLIENT" or ""):find('"mcp', 1, true) and text and require("runner.json").decode(text)
 	local words = object and command_line.name_words(a.name)
+	local seen = {}
 	for _, name in ipairs(words and tables.sorted_keys(object) or {}) do
+		local option = "--" .. name:gsub("_", "-")
 		local list = type(object[name]) == "table" and object[name] or { object[name] }
-		if list[1] == nil or not name:find "^%a[%w_-]*$" then
+		if list[1] == nil or not name:find "^%a[%w_-]*$" or seen[option] then
 			return nil
 		end
+		seen[option] = true
 		for _, v in ipairs(list) do
 			if type(v) == "table" or type(v) == "userdata" then
 				return nil
 			end
-			local option = "--" .. name:gsub("_", "-")
 			words[#words + 1] = v == true and option or ("%s=%s"):format(option, math.tointeger(v) or tostring(v))
 		end
 	end

@@ -169,8 +169,9 @@ local WAYS = {
 }
 local SURE = 3 -- of them
 
+-- May a value be meant for it? What is given by its right name is no other's, wherever that stands.
 local function free(s, row)
-	return row.type == "array" or s.given[row] == nil
+	return s.spelt[row] ~= true and (row.type == "array" or s.given[row] == nil)
 end
 
 -- The flag that was misspelt by one letter, behind the first; or written together, or in the plural.
@@ -268,14 +269,14 @@ end
 
 local TRUE, FALSE = tables.set "true yes 1 on", tables.set "false no 0 off"
 
--- Take a value for a row: true; nil: it can't be one.
-local function put(s, row, value)
+-- Take a value for a row, by its name or for its place: true; nil: it can't be one.
+local function put(s, row, value, is_place)
 	value = value and value_of(s, row, row.section and row.name == "format" and FORMATS[value:lower()] or value)
-	if not value or row.secret or s.strict and not free(s, row) then
+	if not value or row.secret or s.strict and row.type ~= "array" and s.given[row] then
 		return nil
 	end
 	s.given[row] = true
-	if row.positional then
+	if is_place then
 		s.slots[row] = s.slots[row] or {}
 		table.insert(s.slots[row], value)
 	else
@@ -346,8 +347,19 @@ local function meant_by(s, name, value)
 	return own or valued or by_name(s, name, #WAYS, #WAYS)
 end
 
+-- How an option is spelt; true: as its row is named.
+local function spelling(s, token)
+	local spelt = token:match "^[^=]+" or token
+	for _, row in ipairs(s.rows) do
+		if spelt == "--" .. row.flag or spelt == "--no-" .. row.flag or row.short and spelt == "-" .. row.short then
+			return true, row
+		end
+	end
+	return spelt
+end
+
 -- An option; returns how many words it has taken; nil: it is not clear what was meant.
-local function option(s, name, value, after)
+local function option(s, token, name, value, after)
 	local next_value, used = value or after and not values.is_option(after) and after or nil, nil
 	local row, negated = exact(s, name)
 	if not row then
@@ -361,6 +373,12 @@ local function option(s, name, value, after)
 		row, used = meant_by(s, plain(name), next_value)
 		local is_other = row and row.type == "boolean" and next_value and not TRUE[next_value:lower()] and not FALSE[next_value:lower()]
 		row = not is_other and row or nil -- what takes a value is no switch
+	end
+	local spelt, to = spelling(s, token), row or listed
+	if to and (s.spelt[to] or spelt) ~= spelt then
+		return nil -- given under two names: which comes first, and whether both are meant, is not clear
+	elseif to then
+		s.spelt[to] = spelt
 	end
 	if used ~= nil then
 		return used and not value and 2 or 1
@@ -379,9 +397,17 @@ end
 
 -- A word that is no option: for the next place, or for an option that it can only be meant for.
 local function word(s, text)
+	local is_place = true
 	for _, row in ipairs(s.command.args) do
-		if row.positional and free(s, row) then
-			return put(s, row, text)
+		if row.positional and (row.type == "array" or not s.slots[row]) then
+			if not s.given[row] or s.slots[row] then
+				if is_place or not s.strict then
+					return put(s, row, text, is_place)
+				end
+			elseif row.type == "array" then
+				return nil -- in which order?
+			end
+			is_place = false -- a word of a place goes into the one of its number, whatever is given by name
 		end
 	end
 	if M.negates(text, s.strict) then
@@ -413,11 +439,18 @@ end
 
 local function take(s, tokens)
 	local i, words, plain_only = 1, {}, false
+	for _, token in ipairs(tokens) do
+		local is_right, row = spelling(s, token)
+		if row then
+			s.spelt[row] = is_right
+		end
+	end
 	while i <= #tokens do
 		local token = tokens[i]:gsub("^\u{2014}", "--"):gsub("^\u{2013}", "--")
 		local name, value = pair(s, token)
 		if plain_only or not name and not values.is_option(token) then
 			words[#words + 1] = token
+			plain_only = plain_only or s.command.option_placement == "strict"
 		elseif token == "--" then
 			plain_only = true
 		else
@@ -425,7 +458,7 @@ local function take(s, tokens)
 				name, value = token:match "^%-%-?([^=]+)=?(.*)$"
 				value = token:find("=", 1, true) and value or nil
 			end
-			local used = name and option(s, name, value, tokens[i + 1])
+			local used = name and option(s, tokens[i], name, value, tokens[i + 1])
 			if not used then
 				return nil
 			end
@@ -448,8 +481,8 @@ end
 ---@return string[]?
 ---@return integer? guessed 0: no value stands for an argument because it fits alone; 2: one is only likely
 function M.repaired(command, tokens, config)
-	local s = { command = command, config = config, strict = command.danger_level ~= "safe", given = {}, slots = {}, out = {}, guessed = 0,
-		group = command.name:match "^([^.]+)%.",
+	local s = { command = command, config = config, strict = command.danger_level ~= "safe", given = {}, spelt = {}, slots = {},
+		out = {}, guessed = 0, group = command.name:match "^([^.]+)%.",
 		rows = table.move(command.args, 1, #command.args, 1, {}) }
 	for _, row in ipairs(contract.rows(command)) do
 		s.rows[#s.rows + 1] = row.section and not row.front and row or nil
@@ -460,16 +493,20 @@ function M.repaired(command, tokens, config)
 	if not take(s, tokens) then
 		return nil
 	end
-	local out = {}
+	local places = {}
 	for _, row in ipairs(command.args) do
 		for _, value in ipairs(s.slots[row] or {}) do
 			if values.is_option(value) then
 				return nil
 			end
-			out[#out + 1] = value
+			places[#places + 1] = value
 		end
 	end
-	return table.move(s.out, 1, #s.out, #out + 1, out), s.guessed
+	local first, last = places, s.out
+	if command.option_placement == "strict" then
+		first, last = last, first
+	end
+	return table.move(last, 1, #last, #first + 1, first), s.guessed
 end
 
 return M

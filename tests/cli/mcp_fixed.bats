@@ -47,6 +47,21 @@ fixed() {
 	[ "$(grep -c hunter22 fixed.txt)" -eq 0 ]
 }
 
+@test "a value over MCP stays under the right name that it was given by, and one of two spellings is no other's" {
+	body move 'args = { { "from", "string", positional = true, required = true }, { "to", "string", positional = true, required = true }, { "log", "string", positional = true }, { "mode", "enum", values = { "copy", "link" } }, { "tags", "array", items = "string" } },' <<<'return args'
+	body many 'args = { { "first", "string", positional = true, required = true }, { "files", "array", items = "path", variadic = true } },' <<<'return args'
+	fixed <<-'CALLS'
+		move {"to":"b","log":"l"}|-
+		move {"to":"b","log":"l","mode":"Copy"}|-
+		move {"from":"a","to":"b","mode":"Copy"}|{"from": "a", "mode": "copy", "to": "b"}
+		move {"From":"a","to":"b","log":"l"}|{"from": "a", "log": "l", "to": "b"}
+		move {"from":"a","to":"b","tags":["b"],"Tags":["a"]}|-
+		many {"first":"a","cache":false}|-
+		many {"first":"a","Files":["x"]}|{"files": ["x"], "first": "a"}
+		many {"first":"a","Files":["x"],"files":["y"]}|-
+	CALLS
+}
+
 @test "REQ-C-030 of 44 wrong calls over MCP each has the right one, or rightly none" {
 	rm -r commands
 	lua5.4 "$ROOT/tests/repair/project.lua" .

@@ -55,6 +55,20 @@ LUA
 	[ -e ran ]
 }
 
+@test "a fix has a value under the right name that it was given by, whatever else is missing" {
+	command_file save <<'LUA'
+return { description = "x", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	args = { { "src", "string", positional = true, required = true }, { "dst", "string", positional = true }, { "log", "string", positional = true },
+		{ "mode", "enum", values = { "copy", "move" } } }, run = function(args) return args end }
+LUA
+	fixed save a --log b --mode Copy
+	[ "$fix" = "runner save a --log b --mode copy" ]
+	fixed save --dst b --mode Copy
+	[ "$fix" = None ]
+	fixed save --src a b --mode Copy
+	[ "$fix" = None ]
+}
+
 @test "two commands that change something and may both be meant are no fix, and neither are guesses for one" {
 	command_file site/publish <<<'return { description = "x", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "none" } }, run = print }'
 	command_file page/publish <<<'return { description = "x", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "none" } }, run = print }'
