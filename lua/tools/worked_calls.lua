@@ -15,6 +15,7 @@ local tables = require "runner.core.tables"
 local M = {}
 
 local MOST, ROUNDS, BESIDE = 2, 8, 2 -- calls; tries to complete one; optional arguments of the second
+local LONG = 64 -- no call is worth copying that needs more characters of a value, or more values
 local DRY_RUN = "--dry-run" -- of runner, or an argument of that name, which does the same
 local CONFIRMS = tables.set "--yes --confirm-destructive --live"
 
@@ -51,7 +52,7 @@ end
 -- Does the declaration say nothing of what its values look like?
 local function is_free(row, list)
 	local kind = row.items or row.type
-	return (kind == "string" or kind == "path") and not (row.pattern or row.schema or list)
+	return (kind == "string" or kind == "path") and not (row.pattern or row.schema or list) and (row.min_length or 0) <= LONG
 end
 
 -- Of a length that the row takes.
@@ -109,7 +110,7 @@ local function words_of(row, config)
 	elseif row.secret then
 		return { ("--%s-from-env"):format(row.flag), (row.name:upper():gsub("%-", "_")) }
 	end
-	local texts, out = texts_of(row, config), {}
+	local texts, out = (row.min_length or 0) <= LONG and texts_of(row, config) or {}, {}
 	for i = 1, texts[1] and (row.type == "array" and math.max(row.min_length or 1, 1) or 1) or 0 do
 		out[#out + 1] = not row.positional and "--" .. row.flag or nil
 		out[#out + 1] = texts[i] or texts[1]

@@ -189,6 +189,8 @@ calls_of() {
 	body q/purge "$(args '{ "force", "boolean" }, { "name", "string" }, { "within", "duration" }')" <<<'return {}'
 	body q/prune "$(args '{ "all", "boolean" }')" <<<'return {}'
 	body q/go '' <<<'return {}'
+	body q/long "$(args '{ "text", "string", min_length = 65 }')" <<<'return {}'
+	body q/many "$(args '{ "names", "array", items = "string", min_length = 1000000000 }')" <<<'return {}'
 	body q/odd "$(args '{ "key", "string", pattern = "^zz[0-9]$" }')" <<<'return {}'
 	body q/put "$(args '{ "id", "string", required = true, min_length = 5 }, { "to", "path" }, { "at", "string", pattern = "^[0-9]{2}:[0-9]{2}$" }, { "tags", "array", items = "string", default = { "x" } },
 		{ "mode", "string", default = "fast" }, { "wet", "boolean", default = true }, { "n", "integer", default = 3 }')" <<<'return {}'
@@ -198,11 +200,11 @@ calls_of() {
 	sed -i 's/"mutating"/"safe"/' commands/q/show.lua
 	answers 0 generate-skills --output-dir s
 	cd s/*/
-	[ "$(calls_of q.md)" = "$(printf 'q %s\n' go 'go --dry-run' 'help q odd' 'prune --dry-run' 'prune --all --dry-run' 'purge --name NAME --dry-run' \
+	[ "$(calls_of q.md)" = "$(printf 'q %s\n' go 'go --dry-run' 'help q long' 'help q many' 'help q odd' 'prune --dry-run' 'prune --all --dry-run' 'purge --name NAME --dry-run' \
 		'purge --name NAME --within 10m --dry-run' 'put ID_ID' 'put ID_ID --to TO --at 10:00' 'replay --name NAME' 'replay --name NAME --dry-run' show 'show --name NA' |
 		sed 's/^q help/help/; s/put ID_ID/put --id ID_ID/')" ]
 	[ "$(grep -e '^- ' q.md | grep -v '(text)$' | sort -u)" = "$(printf -- '- `--%s\n' 'all` (yes or no: the flag alone)' 'at` (text, as 10:00)' 'force` (yes or no: the flag alone)' 'id` (**required**; text)' \
-		'key` (text)' 'mode` (text; default fast)' 'n` (whole number; default 3)' 'tags` (text; repeated for several; default ["x"])' 'to` (path)' 'wet` (yes unless `--no-wet`)' \
+		'key` (text)' 'names` (text; repeated for several)' 'mode` (text; default fast)' 'n` (whole number; default 3)' 'tags` (text; repeated for several; default ["x"])' 'to` (path)' 'wet` (yes unless `--no-wet`)' \
 		'within` (duration, as 10m)' | grep -v '(text)$' | sort -u)" ]
 	grep -q "Changes something\*: a dry run isn't needed first" q.md
 }
