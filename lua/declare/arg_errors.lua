@@ -70,7 +70,7 @@ local IDENTIFIERS = { alphanumeric_id = true, uuid = true, semver = true }
 local PLACEHOLDERS = {
 	{ "path_traversal", "%.%.[/\\]", "%.%.%%2f", "%.%.%%5c", "%%2e%%2e", "^%.%.$", "/%.%.$" },
 	{ "percent_encoded_shell", "%%3b", "%%7c", "%%26", "%%60", "%%24", "%%0a", "%%0d" },
-	{ "percent_encoded_separator", "%%2f", "%%5c", "%%2e", "%%40" },
+	{ "percent_encoded_separator", "%%2[f5e]", "%%5c", "%%40", "%%3%d", "%%[46][1-6]" },
 }
 local PLACEHOLDER_IDENTIFIER = { { "query_string", "[?&]" }, { "fragment", "#" } }
 

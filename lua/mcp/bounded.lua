@@ -8,7 +8,6 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
 local kept_files = require "runner.core.kept"
-local rpc = require "runner.mcp.rpc"
 local tables = require "runner.core.tables"
 local truncate = require "runner.output.truncate"
 local visible = require "runner.core.visible"
@@ -21,16 +20,20 @@ local FRAME = 1024 -- bytes of a message around the result
 local LEAST = 512 -- of a part
 local TRIES = 12
 
-local kept = 0
+local KEPT_MAX = 256 -- tasks
 
----Most bytes of a result: what whoever starts the server has asked for, or the default.
----@return integer
-local function room()
-	return (budget.most or M.DEFAULT) - FRAME
-end
+local kept = 0
+local of_tasks, tasks_kept = {}, 0 ---@type table<string, table> what was kept of a task → where it is
 
 local function size(value)
 	return #visible.encode(value)
+end
+
+---Most bytes of a result: what whoever starts the server has asked for, or the default, less what stands around it.
+---@param around? any
+---@return integer
+local function room(around)
+	return (budget.most or M.DEFAULT) - math.max(FRAME, around and size(around) + FRAME // 2 or 0)
 end
 
 -- --- results of tools -----------------------------------------------------------------------
@@ -40,16 +43,29 @@ local function made(content, structured)
 		structuredContent = structured and content or nil, isError = not content.ok }
 end
 
+-- A client asks for the result of a task again and again: its file is written once.
+local function remember(task, rest)
+	if tasks_kept >= KEPT_MAX then
+		of_tasks, tasks_kept = {}, 0
+	end
+	of_tasks[task], tasks_kept = rest, tasks_kept + 1
+end
+
 -- Where the whole is: as the call itself has kept it, or kept now.
-local function rest_of(content)
-	local rest = content.meta.rest
-	if not rest then
+local function rest_of(content, task)
+	local rest, before = content.meta.rest, of_tasks[task or ""]
+	if not rest and before and kept_files.path(before.path:match "[^/]+$") then
+		rest = before
+	elseif not rest then
 		local text = assert(json.encode(content))
 		kept = kept + 1
 		local name = ("%s.%d.json"):format(attempt.launch.request_id, kept)
 		local path, why = host.keep(name, text)
 		rest = { of = "answer", bytes = #text, kind = "application/json", path = path or nil, not_kept = not path and why or nil,
 			expires_at = path and os.date("!%Y-%m-%dT%H:%M:%SZ", os.time() + kept_files.DAY) or nil }
+		if path and task then
+			remember(task, rest)
+		end
 	end
 	rest.uri = rest.path and M.ANSWERS .. rest.path:match "[^/]+$" or nil
 	return rest
@@ -126,8 +142,8 @@ local function may_cut(schema)
 end
 
 -- A client that is told a schema needs the structure, too.
-local function shortened(content, schema)
-	local rest, most = rest_of(content), room()
+local function shortened(content, schema, r, most)
+	local rest = rest_of(content, r.task)
 	content.meta.rest = nil
 	local text, target = assert(json.encode(content)), most
 	for _ = 1, may_cut(schema) and TRIES or 0 do
@@ -142,17 +158,17 @@ local function shortened(content, schema)
 	return nil, rest
 end
 
-local function fit_tool(result, row)
+local function fit_tool(result, row, r, most)
 	local schema = row and row.tool.outputSchema
-	if #result.content[1].text <= room() and size(result) <= room() then
+	if #result.content[1].text <= most and size(result) <= most then
 		return result
 	end
 	local content = json.decode(result.content[1].text)
 	local plain = not schema and made(content, false)
-	if plain and #plain.content[1].text <= room() and size(plain) <= room() then
+	if plain and #plain.content[1].text <= most and size(plain) <= most then
 		return plain
 	end
-	local cut, rest = shortened(content, schema)
+	local cut, rest = shortened(content, schema, r, most)
 	return cut or made(too_large(content, rest, row), schema ~= nil)
 end
 
@@ -174,7 +190,7 @@ end
 
 ---The result as it has room in a message.
 ---@param server runner.mcp.Server
----@param r runner.mcp.Request with `row`, the tool, or `command`, its name, where it is one
+---@param r runner.mcp.Request with `row`, the tool, or `command`, its name, where it is one, and `task`, whose result it is
 ---@param result table
 ---@return table
 function M.result(server, r, result)
@@ -182,14 +198,17 @@ function M.result(server, r, result)
 	if not inner then
 		return result
 	end
-	local fitted = fit_tool(inner, row_of(server, r))
-	if fitted == inner then
-		return result
-	elseif inner ~= result then
-		return tables.add({ result = fitted }, result)
+	local around = tables.add({ id = r.id, server = server and server.outside.info }, result)
+	for _, name in ipairs(inner == result and { "content", "structuredContent" } or { "result" }) do
+		around[name] = nil
 	end
-	fitted._meta = result._meta
-	return fitted
+	local fitted = fit_tool(inner, row_of(server, r), r, room(around))
+	if inner == result then
+		fitted._meta = result._meta
+		return fitted
+	end
+	result.result = fitted
+	return result
 end
 
 -- --- parts of a text -------------------------------------------------------------------------
@@ -201,13 +220,14 @@ end
 ---@param from integer bytes before it
 ---@return table result
 function M.part(uri, text, kind, from)
-	local n = math.min(#text - from, room())
+	local most = room { uri, uri }
+	local n = math.min(#text - from, most)
 	local part
 	repeat
 		part = visible.cut(text:sub(from + 1, from + n + 4), n) -- a character has 4 bytes at most
-		local bytes = size { part } + #uri
-		n = bytes > room() and n * room() // bytes - 64 or n
-	until bytes <= room() or n < LEAST
+		local bytes = size { part }
+		n = bytes > most and n * most // bytes - 64 or n
+	until bytes <= most or n < LEAST
 	local next_byte = from + #part
 	local more = next_byte < #text and { ["runner/bytes"] = #text, ["runner/next"] = ("%s?from=%d"):format(uri, next_byte) } or nil
 	return { contents = json.array { { uri = from > 0 and ("%s?from=%d"):format(uri, from) or uri, mimeType = kind, text = part,
@@ -221,20 +241,6 @@ function M.read(uri)
 	local path = kept_files.path(uri:match "^runner://answers/(.*)$" or "")
 	local text = path and fs.read(path)
 	return text and utf8.len(text) and text or nil
-end
-
----A message to a client, never longer than that says: what a client has sent isn't sent back in whole.
----@param fault runner.mcp.Fault
----@return runner.mcp.Fault
-function M.fault(fault)
-	local function short(text)
-		return type(text) == "string" and #text > 1000 and (visible.cut(text, 1000)) .. "…" or text
-	end
-	local data = fault.data and tables.add({}, fault.data)
-	for key, v in next, data or {} do
-		data[key] = short(v)
-	end
-	return rpc.fault(fault.code, short(fault.message), data)
 end
 
 return M

@@ -135,15 +135,18 @@ local function preview(server, r, call)
 	return envelope.data
 end
 
+local NO_ROOM = "its arguments have no room in a question to the person"
+
 local function ask_again(server, r, call)
 	local data, failed = preview(server, r, call)
-	if failed then
-		return failed
+	local form = not failed and confirmations.form(call.row, asked_about(call), data, "form")
+	if not form then
+		return failed or refused(server, r, call, NO_ROOM)
 	end
 	return {
 		resultType = "input_required", requestState = server.confirmations:open(identity(call)),
 		inputRequests = { [confirmations.KEY] = { method = "elicitation/create",
-			params = confirmations.form(call.row, asked_about(call), data, "form") } },
+			params = form } },
 	}
 end
 
@@ -178,8 +181,11 @@ local function legacy(server, r, call)
 	if failed then
 		return failed
 	end
-	local mode = r.caller.version ~= "2025-06-18" and "form" or nil
-	local reply, why = server:ask(r, "elicitation/create", confirmations.form(call.row, asked_about(call), data, mode))
+	local form = confirmations.form(call.row, asked_about(call), data, r.caller.version ~= "2025-06-18" and "form" or nil)
+	if not form then
+		return refused(server, r, call, NO_ROOM)
+	end
+	local reply, why = server:ask(r, "elicitation/create", form)
 	if not reply then
 		return refused(server, r, call, why)
 	end

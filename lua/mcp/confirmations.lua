@@ -86,7 +86,7 @@ end
 -- The key of the question among inputRequests.
 M.KEY = "confirm"
 
-local PREVIEW_MAX = 4000 -- bytes
+local PREVIEW_MAX, QUESTION_MAX = 4000, 31 << 10 -- bytes
 
 ---The arguments without the values of secrets.
 ---@param arguments table
@@ -108,18 +108,25 @@ local FORM = {
 	required = json.array { "confirm" },
 }
 
----The params of an elicitation/create.
+---The params of an elicitation/create; nil: not all arguments have room in one question.
 ---@param row runner.mcp.Row
 ---@param arguments table
 ---@param preview any the data of a dry run
 ---@param mode? string "form", where the revision knows modes
----@return table
+---@return table?
 function M.form(row, arguments, preview, mode)
 	local lines = visible.argument_lines(M.masked(arguments, row.secrets))
 	table.insert(lines, 1, ("Run '%s'? %s."):format(row.tool.title, row.asked and "A policy has you asked" or "It is destructive"))
 	table.insert(lines, 2, lines[2] and "Arguments:" or "Arguments: none")
-	lines[#lines + 1] = "A dry run says: " .. visible.one_line(preview == nil and json.null or preview, PREVIEW_MAX)
-	return { mode = mode, message = table.concat(lines, "\n"), requestedSchema = FORM }
+	local form = { mode = mode, requestedSchema = FORM }
+	for tries = 0, 3 do
+		lines[#lines + (tries > 0 and 0 or 1)] = "A dry run says: "
+			.. visible.one_line(preview == nil and json.null or preview, PREVIEW_MAX >> 2 * tries)
+		form.message = table.concat(lines, "\n")
+		if #visible.encode(form) <= QUESTION_MAX then
+			return form
+		end
+	end
 end
 
 ---Does the person want it? Only a form that was sent with the box ticked says yes.

@@ -2,6 +2,8 @@
 -- integers, params that are objects, no batches. Pure.
 
 local json = require "runner.json"
+local tables = require "runner.core.tables"
+local visible = require "runner.core.visible"
 
 local M = {}
 
@@ -41,11 +43,13 @@ function M.fault(code, message, data)
 	return { code = code, message = message, data = data }
 end
 
----A request's id: a string, or a number without a fraction (1.0 is the integer 1 in JSON Schema).
+local ID_MAX, SAID_MAX = 256, 1000 -- bytes: of an id, and of a text of the client's that it is sent again
+
+---A request's id: a string, or a number without a fraction (1.0 is the integer 1 in JSON Schema). Each answer repeats it.
 ---@param v any
 ---@return boolean
 function M.is_id(v)
-	return type(v) == "string" or math.type(v) == "integer" or math.type(v) == "float" and math.tointeger(v) ~= nil
+	return type(v) == "string" and #v <= ID_MAX or math.type(v) == "integer" or math.type(v) == "float" and math.tointeger(v) ~= nil
 end
 
 ---Is it a JSON object? An empty one has no mark of its own.
@@ -55,11 +59,20 @@ function M.is_object(v)
 	return type(v) == "table" and not json.is_array(v)
 end
 
+local function short(v)
+	return type(v) == "string" and #v > SAID_MAX and (visible.cut(v, SAID_MAX)) .. "…" or v
+end
+
+---What a client has sent isn't sent back in whole.
 ---@param id? runner.mcp.Id nil: it could not be read
 ---@param fault runner.mcp.Fault
 ---@return table message
 function M.error(id, fault)
-	return { jsonrpc = "2.0", id = id, error = fault }
+	local data = fault.data and tables.add({}, fault.data)
+	for key, v in next, data or {} do
+		data[key] = short(v)
+	end
+	return { jsonrpc = "2.0", id = id, error = M.fault(fault.code, short(fault.message), data) }
 end
 
 ---@param id runner.mcp.Id
@@ -95,7 +108,7 @@ local function call_of(v)
 	if type(v.method) ~= "string" then
 		return refuse(v, "method must be a string")
 	elseif v.id ~= nil and not M.is_id(v.id) then
-		return refuse(v, "id must be a string or an integer")
+		return refuse(v, ("id must be a string of at most %d bytes, or an integer"):format(ID_MAX))
 	elseif v.params ~= nil and not M.is_object(v.params) then
 		local fault = M.fault(M.INVALID_PARAMS, "params must be an object")
 		return nil, v.id ~= nil and M.error(v.id, fault) or nil

@@ -51,6 +51,7 @@ local LARGE_MAX = 256 << 20 -- bytes of memory of all larger requests that are o
 ---@field progress? number what the client was told last
 ---@field row? runner.mcp.Row the tool that it calls
 ---@field command? string the dot path of the tool that it asks about
+---@field task? string the task whose result it asks for
 ---@field large integer its bytes in memory, if they count
 
 ---@class runner.mcp.Server
@@ -250,7 +251,7 @@ local function finish(self, r, result, fault)
 	if r.cancelled then
 		return
 	elseif not result then
-		return self.outside.send(rpc.error(r.id, bounded.fault(fault)))
+		return self.outside.send(rpc.error(r.id, fault))
 	end
 	self.outside.send(rpc.result(r.id, methods.complete(self, r, bounded.result(self, r, result))))
 end
@@ -285,7 +286,7 @@ local function request(self, message, size)
 	local is_known = self.requests[key_of(message.id)] ~= nil
 	local method, caller, fault = admit(self, message)
 	if not method then
-		return self.outside.send(rpc.error(not is_known and message.id or nil, bounded.fault(fault)))
+		return self.outside.send(rpc.error(not is_known and message.id or nil, fault))
 	end
 	local r = { id = message.id, method = message.method, params = message.params or {}, caller = caller,
 		large = size > SMALL and size or 0 }

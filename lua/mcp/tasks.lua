@@ -12,6 +12,7 @@ local notifications = require "runner.mcp.notifications"
 local rpc = require "runner.mcp.rpc"
 local speech = require "runner.mcp.speech"
 local tables = require "runner.core.tables"
+local visible = require "runner.core.visible"
 
 local M = {}
 
@@ -19,7 +20,7 @@ local RUNNING_MAX = 64 -- of one server
 local ENDED_MAX = 64 -- results that are kept without a job
 local ASK_MS, ASK_AGAIN_MS = 20000, 20 -- until a job that has just been started listens
 local LOOK_MS, LOOK_MAX_MS = 20, 500 -- between two looks of ours
-local PAGE = 100 -- tasks
+local PAGE, PAGE_BYTES = 100, 24 << 10 -- tasks, and bytes of them
 local RELATED = "io.modelcontextprotocol/related-task"
 
 -- --- what a client is told of one ------------------------------------------------------
@@ -60,7 +61,7 @@ end
 local function message_of(task)
 	if not task.running then
 		local e = result_of(task).structuredContent.error
-		return type(e) == "table" and e.message or nil
+		return type(e) == "table" and type(e.message) == "string" and notifications.cut(e.message) or nil
 	end
 	local said = task.progress
 	local text = type(said) == "string" and said or said ~= nil and json.encode(said) or nil
@@ -266,7 +267,7 @@ function M.get(server, r)
 	end
 	local out = shown(task, server.outside.tasks, r.caller.modern)
 	if out.status == "completed" and r.caller.modern then
-		out.result, r.command = result_of(task), task.command
+		out.result, r.command, r.task = result_of(task), task.command, task.id
 	end
 	return out
 end
@@ -290,7 +291,7 @@ function M.result(server, r)
 		return nil, rpc.fault(rpc.INTERNAL_ERROR, "The request was cancelled")
 	end
 	local out = tables.add({}, result_of(task))
-	r.command = task.command
+	r.command, r.task = task.command, task.id
 	out._meta = { [RELATED] = { taskId = task.id } }
 	return out
 end
@@ -351,15 +352,17 @@ function M.list(server, r)
 	if not era.has_tasks(r.caller) then
 		return nil, rpc.fault(rpc.METHOD_NOT_FOUND, "Method not found: tasks/list")
 	end
-	local cursor, list, last = r.params.cursor, json.array {}, nil
+	local cursor, list, last, bytes = r.params.cursor, json.array {}, nil, 0
 	local skipping = cursor ~= nil
 	for _, id in ipairs(all(server)) do
 		local task = not skipping and found(server, id)
 		skipping = skipping and id ~= cursor
-		if task and #list == PAGE then
+		local one = task and shown(task, server.outside.tasks, r.caller.modern)
+		bytes = bytes + (one and #visible.encode(one) or 0)
+		if one and (#list == PAGE or list[1] and bytes > PAGE_BYTES) then
 			return { tasks = list, nextCursor = last }
-		elseif task then
-			list[#list + 1], last = shown(task, server.outside.tasks, r.caller.modern), id
+		elseif one then
+			list[#list + 1], last = one, id
 		end
 	end
 	if skipping then

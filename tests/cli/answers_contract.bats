@@ -296,7 +296,8 @@ sys.exit(0 if p.wait(150) == int(sys.argv[3]) else 1)' "$RUNNER" "${sig%:*}" "$n
 	local row
 	for row in --id=a%2e%2e=path_traversal --id=../x=path_traversal --id=x?foo=query_string --id=x#y=fragment \
 		--id=a%40b=percent_encoded_separator --id=a%3Bls=percent_encoded_shell --file=../etc/passwd=path_traversal \
-		--file=a/..=path_traversal --file=a%2Fb=percent_encoded_separator; do
+		--file=a/..=path_traversal --file=a%2Fb=percent_encoded_separator \
+		--file=%252e%252e/x=percent_encoded_separator --file=%2%65./x=percent_encoded_separator; do
 		answers 2 take "${row%=*}"
 		expect "e.error.code == 'INVALID_AGENT_INPUT' and e.error.rejected_pattern == '${row##*=}' and e.error.phase == 'validation'"
 		expect "'--' + e.error.errors[0].field + '=' + e.error.input_value == '${row%=*}'"

@@ -2,6 +2,7 @@
 # A message of MCP has a budget, and what is not in it is a resource (lua/mcp/bounded.lua).
 
 load lib/helper
+load lib/mcp
 
 prepare() {
 	export RUNNER
@@ -50,4 +51,20 @@ parts() {
 	[ "$(cut -d' ' -f1 pages.txt | tr '\n' ' ')" = "1000 1000 20000 " ]
 	[ "$(cut -d' ' -f2 pages.txt | sort -u)" = expires ]
 	[ "$(cut -d' ' -f3 pages.txt | sort -u)" = gone ]
+}
+
+@test "whatever is asked, in each era and of each method, no message is longer; a task that is polled writes its rest once" {
+	export XDG_STATE_HOME=$PWD/state
+	CLEAN_ENV+=(XDG_STATE_HOME="$XDG_STATE_HOME" METHODS="$ROOT/lua/mcp/methods.lua")
+	body build 'timeout = "5m",' <<<'return { text = ("x"):rep(300000) }'
+	body breaks 'timeout = "5m", exit_codes = { NOT_FOUND = { description = "no" } },' 'args = { { "x", "string", default = "" } },' \
+		<<<'ctx:fail("NOT_FOUND", ("\1\""):rep(3000), { context = { big = ("x"):rep(90000) } })'
+	body talk 'args = { { "name", "string" } },' <<<'ctx:log("info", ("l"):rep(90000)) io.stderr:write(("s"):rep(90000), "\n") return {}'
+	command_file wipe <<-'LUA'
+		local args = { { "name", "string", required = true } }
+		for i = 0, 59 do args[i + 2] = { "more" .. i, "string" } end
+		return { description = "Wipe", danger_level = "destructive", dry_run = true, args = args,
+			exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } }, run = function() return { effect = "would_run" } end }
+	LUA
+	session <"$ROOT/tests/cli/lib/mcp_bound.py"
 }

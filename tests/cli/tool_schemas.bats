@@ -25,7 +25,7 @@ prepare() {
 		-- a pattern, and texts that it takes
 		return {
 			{ "uuid", "123e4567-e89b-12d3-a456-426614174000" }, { "semver", "1.20.3", "1.0.0-rc.1+b2" }, { "url", "https://e.org/a?b", "a:/" },
-			{ "alphanumeric_id", "web-01" }, { "filepath", "site/index.html", "a/..b/.c/%20", "...", "a%2%25b", ".", "/", "a//b", "%5%2e", "a/.." },
+			{ "alphanumeric_id", "web-01" }, { "filepath", "site/index.html", "a/..b/.c/%20", "...", "a%2%2Ab", "a%2%5", ".", "/", "a//b", "%5%2e", "a/.." },
 			{ reference.PATTERN, "run_01JABC", "@last", "my run" }, { folder.CONDITION, "ended", "step:a b", "done:15" },
 			{ [[^\d{3}\.\w+\s$]], "123.ab ", "123.\u{660} " }, { [=[^[\w.-]+@[[:alnum:]]{2,}(?:\.[a-z]+)*$]=], "a.b@xy.org" }, { "^a|b$", "a", "b", "ab" },
 			{ "^(?<year>[0-9]{4})-(0[1-9]|1[0-2])$", "2026-11" }, { "^[]^a-]+?$", "]^a-" }, { "^.+$", "a\u{2028}b", "\r" }, { [[^\S+\W?$]], "a!" },

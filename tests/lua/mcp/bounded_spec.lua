@@ -6,6 +6,7 @@ local attempt = require "runner.core.attempt"
 local bounded = require "runner.mcp.bounded"
 local budget = require "runner.core.budget"
 local json = require "runner.json"
+local rpc = require "runner.mcp.rpc"
 local visible = require "runner.core.visible"
 
 local MOST = bounded.DEFAULT
@@ -150,7 +151,7 @@ describe("a message to a client", function()
 	end)
 
 	it("doesn't send back what a client has sent", function()
-		local fault = bounded.fault { code = 1, message = ("é"):rep(100000), data = { uri = ("u"):rep(100000) } }
+		local fault = rpc.error(1, { code = 1, message = ("é"):rep(100000), data = { uri = ("u"):rep(100000) } }).error
 		assert.is_true(#fault.message < 1100 and #fault.data.uri < 1100)
 		assert.truthy(utf8.len(fault.message))
 	end)

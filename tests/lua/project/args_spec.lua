@@ -180,7 +180,8 @@ describe("args: types", function()
 		semver = { { "0.0.1", "1.2.3-rc.1+build.5", "10.20.30" }, { "1.2", "v1.2.3", "01.2.3", "1.2.3-", "1.2.3-01" } },
 		url = { { "https://a.example/x?y=1", "http://localhost:80" }, { "example.org", "http://", "http://a b", "/x" } },
 		alphanumeric_id = { { "web-01", "A_1" }, { "a/b", "a.b", "a?b", "a#b", "a%b", "-a", "" } },
-		filepath = { { "/home/u/f.txt", "a..b/c", "site" }, { "../x", "a/../b", "a/..", "a%2e%2e/b", "a%2Fb", "a\nb" } },
+		filepath = { { "/home/u/f.txt", "a..b/c", "site", "100%", "a%20b", "%7e/%2b" }, { "../x", "a/../b", "a/..", "a%2e%2e/b", "a%2Fb", "a\nb",
+			"%252e%252e/x", "%25252E./x", "a%255cb", "%2%65%2%65/x", "%%32%65./x", "%25%32%65./x", "a%%34%36b" } },
 	}
 	for name, cases in pairs(PRESETS) do
 		it("holds the preset " .. name, function()
