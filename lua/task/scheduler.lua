@@ -305,6 +305,7 @@ local function result_of(record)
 	handle:close()
 	local result = handle:result()
 	result.timed_out = record.late and handle:was_stopped() or false
+	result.used = record.options.measured and handle:used() or nil
 	result.ok = result.ok and not result.timed_out
 	return result
 end
@@ -320,7 +321,7 @@ end
 
 ---Run a program until it and all its descendants have ended. Never raises for what the program does.
 ---@param options table as runner.process.start takes them, and timeout_ms, on_line(line, stream),
----  on_start(handle): once it runs, with the handle that ends it (handle:stop(grace_ms))
+---  on_start(handle): once it runs, with the handle that ends it (handle:stop(grace_ms)); measured: the result has `used`
 ---@return runner.Result
 function M.process(options)
 	local s, task = current_task "process"

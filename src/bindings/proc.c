@@ -252,6 +252,33 @@ static int handle_result(lua_State *L)
 	return proc_push_result(L, p);
 }
 
+static int64_t ms_of(struct timeval t)
+{
+	return (int64_t)t.tv_sec * 1000 + t.tv_usec / 1000;
+}
+
+#ifdef __APPLE__
+#define MAXRSS_UNIT 1
+#else
+#define MAXRSS_UNIT 1024
+#endif
+
+/* handle:used(): { cpu_ms=, peak_bytes= } of the program and what it has waited for, after its end: processor time of
+ * all of them, and the memory of the largest one. nil: not known. */
+static int handle_used(lua_State *L)
+{
+	const struct proc *p = check_proc(L);
+
+	if (!p->reaped || p->lost)
+		return 0;
+	lua_createtable(L, 0, 2);
+	lua_pushinteger(L, ms_of(p->used.ru_utime) + ms_of(p->used.ru_stime));
+	lua_setfield(L, -2, "cpu_ms");
+	lua_pushinteger(L, (lua_Integer)p->used.ru_maxrss * MAXRSS_UNIT);
+	lua_setfield(L, -2, "peak_bytes");
+	return 1;
+}
+
 /* --- waiting ---------------------------------------------------------------------------- */
 
 /* handle:write(bytes): true once the process's pipe has taken them all; nil and a
@@ -342,6 +369,7 @@ static const luaL_Reg handle_methods[] = {
 	{ "result", handle_result },
 	{ "signal", handle_signal },
 	{ "stop", handle_stop },
+	{ "used", handle_used },
 	{ "was_stopped", handle_was_stopped },
 	{ "write", handle_write },
 	{ NULL, NULL },

@@ -16,6 +16,7 @@
 
 #include <lauxlib.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include "../common/buf.h"
 #include "../common/mono.h"
@@ -53,6 +54,7 @@ struct proc {
 	bool starved;    /* we failed to write all of its input */
 	bool incomplete; /* another process still held its output when we stopped reading */
 	int wait_status;
+	struct rusage used;  /* by it and all that it has waited for, once it is reaped */
 	mono_t started, ended;
 	mono_t drain_until; /* how long to wait for EOF after its death */
 	mono_t term_at;     /* to whom INT says nothing */

@@ -48,7 +48,7 @@ void proc_reap(struct proc *p)
 	if (p->stopping && p->group)
 		proc_signal(p, SIGKILL);
 	do
-		got = waitpid(p->pid, &p->wait_status, WNOHANG);
+		got = wait4(p->pid, &p->wait_status, WNOHANG, &p->used);
 	while (got < 0 && rest_again());
 	p->lost = p->lost || got != p->pid;
 	p->reaped = true;

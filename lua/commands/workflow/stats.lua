@@ -14,11 +14,13 @@ return {
 	args = {
 		{ "workflow", "string", description = "Only runs of this workflow" },
 		{ "since", "duration", description = "Only runs that started within this time, such as 7d" },
+		{ "resources", "boolean", description = "Propose memory and chunk for steps on executors, by what was measured" },
 		declarations.html,
 		scope.argument(),
 	},
 	examples = {
 		{ description = "The last week", command = "runner workflow stats --since 7d" },
+		{ description = "What steps on executors need", command = "runner workflow stats --resources" },
 		{ description = "A page about it", command = "runner workflow stats --since 7d --html stats.html" },
 	},
 	run = function(args)
@@ -26,6 +28,11 @@ return {
 		local since = args.since and host.wall_ms() - require("runner.core.rules").milliseconds(args.since) or nil
 		local chosen = { workflow = args.workflow, since_ms = since, project = scope.of(args) }
 		local stats, executors = db:stats(chosen), db:stats_by_executor(chosen)
+		if executors[1] or args.resources then
+			local resources, units = require "runner.workflow.report.resources", db:units_used(chosen)
+			resources.add_used(executors, units)
+			stats.resources = args.resources and resources.proposals(units) or nil
+		end
 		stats.by_executor = executors[1] and json.array(executors) or nil
 		if args.html then
 			return html.write(args.html, require("runner.workflow.report.html_stats").page(stats), { runs = stats.runs })

@@ -7,6 +7,7 @@ local html = require "runner.workflow.report.html"
 local logs = require "runner.workflow.report.logs"
 local markup = require "runner.core.markup"
 local money = require "runner.core.money"
+local run_text = require "runner.workflow.report.run_text"
 local visible = require "runner.core.visible"
 
 local M = {}
@@ -24,6 +25,7 @@ local TIMELINE = 150 << 10 -- bytes of all lanes
 local ATTEMPTS, MESSAGE = 30, 1000 -- the last ones of a step, and bytes of the message of each
 local CELLS, WIDEST = 200, 24 -- of a strip, and the share that one has at most
 local BUCKETS = 200 -- of a loop's lane
+local UNITS = 100 -- steps on executors
 local BARS = 50 -- attempts of a step: its last ones
 
 local function text(value, columns)
@@ -217,7 +219,8 @@ local function details_of(page, node)
 	local has_own = not history_of.inside(node)[1] and step.state ~= "failed" -- else its steps have it, or its log
 	local output = has_own and (db:step(run.id, step.key) or {}).output or ""
 	return table.concat { html.facts { { "key", step.key }, { "kind", step.kind }, { "text", (step.label or ""):sub(1, OUTPUT) },
-		{ "code", step.code }, { "message", step.message and step.message:sub(1, OUTPUT) } },
+		{ "used", step.held and step.held.used and run_text.used(step.held.used) }, { "code", step.code },
+		{ "message", step.message and step.message:sub(1, OUTPUT) } },
 		attempts_table(page.history, node), usage_facts(db:usage(run.id, step.key)),
 		pre(#output > OUTPUT and ("Output, the first %d of %d bytes"):format(OUTPUT, #output) or "Output", output:sub(1, OUTPUT)),
 		logs_of(page.history, node) }
@@ -378,6 +381,19 @@ local function heading(history)
 			{ "to go on", (run.state == "failed" or run.state == "interrupted") and "runner workflow resume " .. run.id or nil } }
 end
 
+-- Its steps on executors.
+local function placed_table(units)
+	local rows = {}
+	for i, unit in ipairs(table.move(units or {}, 1, UNITS, 1, {})) do
+		rows[i] = { markup.text(unit.step), markup.text(unit.executor), ("%d of %d"):format(unit.completed, unit.parts),
+			html.duration(unit.queue_ms), html.duration(unit.longest_queue_ms or 0), html.duration(unit.run_ms), tostring(unit.measured or ""),
+			unit.cpu_ms and html.duration(unit.cpu_ms) or "", unit.peak_bytes and run_text.mebibytes(unit.peak_bytes) or "" }
+	end
+	return rows[1] and ('<h2 id="placed">On executors</h2>\n%s%s'):format(#units > UNITS
+		and ('<p class="soft">%d of %d steps</p>\n'):format(UNITS, #units) or "", html.table("Parts of steps, and what was measured",
+		{ "step", "executor", "#parts done", "#in the queue", "#longest wait", "#ran", "#measured", "#processor", "#peak" }, rows)) or ""
+end
+
 local function codes_table(codes)
 	local rows = {}
 	for i, code in ipairs(codes) do
@@ -400,7 +416,7 @@ function M.page(db, id)
 	add_details(page)
 	local steps = steps_of(page)
 	local body = table.concat { heading(history), failures_of(page), '<h2 id="timeline">Timeline</h2>\n', timeline(history),
-		'<h2 id="steps">Steps</h2>\n', steps, codes_table(history.codes) }
+		'<h2 id="steps">Steps</h2>\n', steps, placed_table(history.run.placed), codes_table(history.codes) }
 	return html.page(("%s: %s"):format(history.run.workflow, history.run.state), body), history.run
 end
 

@@ -5,6 +5,8 @@ local host = require "runner.host"
 local html = require "runner.workflow.report.html"
 local markup = require "runner.core.markup"
 local money = require "runner.core.money"
+local run_text = require "runner.workflow.report.run_text"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -60,14 +62,19 @@ local COLUMNS = {
 	{ "#steps", "steps", number }, { "#runs", "runs", number }, { "#attempts", "attempts", number }, { "#failures", "failures", number },
 	{ "#retries", "retries", number }, { "#waited", "wait_ms", duration }, { "#mean", "mean_ms", html.duration },
 	{ "#longest", "max_ms", html.duration }, { "#parts", "parts", number }, { "#in the queue", "queue_ms", html.duration },
-	{ "#ran", "run_ms", html.duration }, { "#cost", "cost_usd", dollars },
+	{ "#ran", "run_ms", html.duration }, { "#processor", "cpu_ms", html.duration },
+	{ "#peak", "peak_bytes", run_text.mebibytes }, { "#cost", "cost_usd", dollars }, { "#measured", "measured", number },
+	{ "memory", "memory" }, { "chunk", "chunk", number }, { "why", "why" },
 }
 
 -- A table of the columns that its rows have: their names, and the cells of each row.
 local function table_of(list)
-	local columns, names, rows, first = {}, {}, {}, list[1] or {}
+	local columns, names, rows, first = {}, {}, {}, {}
+	for _, row in ipairs(list) do
+		tables.add(first, row)
+	end
 	for _, column in ipairs(COLUMNS) do
-		if first[column[2]] ~= nil or column[2] == "steps" and first.key then
+		if first[column[2]] ~= nil or column[2] == "steps" and first.key and first.attempts then
 			columns[#columns + 1], names[#names + 1] = column, column[1]
 		end
 	end
@@ -87,6 +94,7 @@ local SECTIONS = {
 	{ "By code", "by_code", "Attempts that failed" },
 	{ "By day", "by_day", "Days (UTC), the latest first" },
 	{ "By executor", "by_executor", "Steps on executors" },
+	{ "Resources", "resources", "What steps on executors used, and what that proposes" },
 }
 
 local function facts_of(stats)

@@ -103,6 +103,8 @@ local function placed_of(db, id)
 		rows[i] = { step = unit.key, executor = unit.executor, kind = unit.kind, items = unit.items > 0 and unit.items or nil,
 			parts = unit.chunks, planned = unit.planned, queued = unit.queued, running = unit.running, completed = unit.completed,
 			failed = unit.failed, placements = unit.placements, queue_ms = unit.queue_ms, run_ms = unit.run_ms,
+			longest_queue_ms = unit.longest_queue_ms and math.max(unit.longest_queue_ms, 0),
+			measured = unit.measured > 0 and unit.measured or nil, cpu_ms = unit.cpu_ms, peak_bytes = unit.peak_bytes,
 			why = unit.queued > 0 and unit.why or nil, directory = unit.directory }
 	end
 	return rows[1] and json.array(rows) or nil

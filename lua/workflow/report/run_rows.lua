@@ -178,7 +178,7 @@ local function step_row(step, attempts, usage)
 		started = time(step.started_ms), ended = time(step.ended_ms), duration_ms = duration_of(step),
 		wake = step.state == "waiting" and time(step.wake_ms) or nil,
 		attempts = #attempts, retry = #retry.error_history > 0 and retry or nil, logs = #log_paths > 0 and log_paths or nil,
-		usage = usage, worktree = worktree_of(step),
+		usage = usage, used = step.held and step.held.used, worktree = worktree_of(step),
 	}
 end
 

@@ -89,6 +89,7 @@ local function add_steps(out, steps)
 		end
 		local used = step.usage and usage_text(step.usage)
 		out[#out + 1] = used and "    " .. used or nil
+		out[#out + 1] = step.used and "    " .. M.used(step.used) or nil
 	end
 end
 
@@ -118,7 +119,23 @@ local function left_out(run)
 		run.steps_total, table.concat(counts, ", "), run.id)
 end
 
--- "  each on cluster: 3 of 10 parts done, 2 running, 5 queued (Resources); 12s in the queue, 2m 5s running".
+---Memory as `memory` takes it, rounded up: "52M".
+---@param bytes integer
+---@return string
+function M.mebibytes(bytes)
+	return ("%dM"):format((bytes + (1 << 20) - 1) >> 20)
+end
+
+---What steps used, as text: "1.2s of a processor, at most 52M of memory"; nil: it wasn't measured.
+---@param used {cpu_ms?: integer, peak_bytes?: integer}
+---@return string?
+function M.used(used)
+	return used.peak_bytes and ("%s of a processor, at most %s of memory"):format(
+		used.cpu_ms > 0 and host.duration_text(used.cpu_ms) or "0ms", M.mebibytes(used.peak_bytes))
+end
+
+-- "  each on cluster: 3 of 10 parts done, 2 running, 5 queued (Resources); 12s in the queue, 2m 5s running"; and
+-- what the items used that were measured.
 local function add_placed(out, units)
 	for _, unit in ipairs(units) do
 		local parts = { ("%d of %d parts done"):format(unit.completed, unit.parts) }
@@ -127,6 +144,8 @@ local function add_placed(out, units)
 		end
 		out[#out + 1] = ("  %s on %s: %s%s; %s in the queue, %s running"):format(unit.step, unit.executor, table.concat(parts, ", "),
 			unit.why and (" (%s)"):format(host.clean(unit.why)) or "", host.duration_text(unit.queue_ms), host.duration_text(unit.run_ms))
+		local used = M.used(unit)
+		out[#out + 1] = used and ("    %d measured: %s"):format(unit.measured, used)
 	end
 end
 

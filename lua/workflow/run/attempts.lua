@@ -11,6 +11,7 @@ local json = require "runner.json"
 local kinds = require "runner.workflow.kinds.kinds"
 local output_lines = require "runner.workflow.run.output_lines"
 local logs = require "runner.workflow.report.logs"
+local placements = require "runner.workflow.store.placements"
 local plan = require "runner.workflow.run.plan"
 local outputs = require "runner.workflow.run.outputs"
 local retry_budget = require "runner.core.retry_budget"
@@ -73,6 +74,7 @@ end
 ---@field limited boolean it waits for a usage limit, or did just now
 ---@field log string? the file that has its log
 ---@field log_at integer? offset in that file, which others share
+---@field used {cpu_ms: integer, peak_bytes: integer}? by its attempts, of a placed step: of all, and of the largest
 ---@field lost boolean? an attempt of this process ended unseen
 ---@field announced boolean? its line was written
 ---@field usage runner.workflow.Usage? of its latest attempt
@@ -91,8 +93,14 @@ local function turn_of(run, step, key, scope, row)
 		step = step, key = key, scope = scope, noun = (kinds[step.kind].noun:gsub("^%l", string.upper)), described = step.label,
 		round = round, attempt = counted(before, round) + 1, number = #before, policy = plan.policy(step, key, run.seed),
 		retries = retries, max_attempts = retries + 1, spent_ms = row and not again and row.spent_ms or 0,
-		limit_ms = limit_ms, limited = limited,
+		limit_ms = limit_ms, limited = limited, used = row and row.held and placements.used(row.held.used),
 	}
+end
+
+-- With what one more attempt has used.
+local function used_so_far(before, used)
+	return before and used and { cpu_ms = before.cpu_ms + used.cpu_ms, peak_bytes = math.max(before.peak_bytes, used.peak_bytes) }
+		or used or before
 end
 
 -- --- one attempt ---------------------------------------------------------------------
@@ -148,6 +156,7 @@ end
 
 -- What a result means, kept in its log.
 local function judge(run, turn, request, result)
+	turn.used = used_so_far(turn.used, result.used)
 	hide_at_gap(run, result, "stdout")
 	hide_at_gap(run, result, "stderr")
 	local whole = outputs.whole(turn.step.kind, result, request)
@@ -196,7 +205,7 @@ local function run_once(run, turn)
 	events.attempt(run, turn)
 	request.timeout_ms = limit_of(turn)
 	request.on_line = output_lines.reporter(run, turn)
-	request.lock = run.lock:handle()
+	request.lock, request.measured = run.lock:handle(), run.park ~= nil
 	request.env[#request.env + 1] = run.segment and run.segment.variable(turn.key, turn.number)
 	request.tag = { turn = turn, started = host.wall_ms() }
 	outputs.prepare(run, turn, request)
@@ -312,6 +321,11 @@ local function decide(run, turn, outcome)
 	return host.policy_decide(policy, made, made, requested_wait(policy, outcome), left_of(turn))
 end
 
+-- What isn't in the row of its step; NULL where an earlier attempt's was.
+local function held_of(turn, outcome)
+	return turn.used and tables.add({ used = turn.used }, outcome.held) or outcome.held or turn.number > 1 and json.null or nil
+end
+
 -- A success is committed together with what follows: nothing takes effect before that. What
 -- fails, or waits, is committed at once.
 local function record_end(run, turn, outcome, after, more)
@@ -320,9 +334,11 @@ local function record_end(run, turn, outcome, after, more)
 		wake_ms = more and more.wake_ms, limit_ms = more and more.limit_ms, usage = turn.usage, log_at = turn.log_at }
 	local step = { state = after, spent_ms = spent(turn), code = more and more.code, message = more and more.message }
 	if after ~= "waiting" then
+		step.held = held_of(turn, outcome)
 		step.output = turn.step.capture ~= false and outcome.output or nil
 		step.data = after == "completed" and outcome.data or nil
-		step.held = outcome.held or turn.number > 1 and json.null or nil -- an earlier attempt's
+	elseif turn.used then
+		step.held = { used = turn.used }
 	end
 	run.db:soon("end_attempt", run.id, turn.key, turn.number, row, step)
 	tolerated_failures.outcome(run, turn.key, after == "completed" and outcome.warning)

@@ -8,6 +8,7 @@ local errors = require "runner.core.errors"
 local journal = require "runner.workflow.store.journal"
 local outputs = require "runner.workflow.run.outputs"
 local paths = require "runner.core.paths"
+local placements = require "runner.workflow.store.placements"
 local tables = require "runner.core.tables"
 local writes = require "runner.workflow.store.writes"
 
@@ -25,7 +26,7 @@ local function located(held, folder)
 	if type(held) ~= "table" then
 		return held
 	end
-	local out = {}
+	local out = { used = placements.used(held.used) }
 	for _, name in ipairs { "output", "data" } do
 		local stored = held[name]
 		local file = type(stored) == "table" and stored.file

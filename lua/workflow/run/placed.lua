@@ -32,8 +32,21 @@ local END_MS = 8000 -- until what was cancelled has to be gone: within the grace
 -- What it takes to end its placements, also where the workflow file has changed since.
 local KEPT = { "name", "kind", "poll_ms", "submit_rate", "directory", "via", "runner", "submit", "states", "cancel" }
 
-local function settings_of(executor)
-	local kept = {}
+-- How many processes of a task may run side by side, as far as its step says.
+local function side_by_side(step)
+	local most, all = 1, 0
+	for _, inner in ipairs(step.steps or {}) do
+		local n = side_by_side(inner)
+		most, all = math.max(most, n), all + n
+	end
+	if step.kind == "parallel" then
+		return math.max(1, math.min(all, (step.limit or all) * most))
+	end
+	return most * (step.kind == "foreach" and step.parallel or 1)
+end
+
+local function settings_of(executor, step)
+	local kept = { at_once = executor.at_once, side_by_side = side_by_side(step) }
 	for _, name in ipairs(KEPT) do
 		kept[name] = executor[name]
 	end
@@ -113,7 +126,7 @@ local function unit_of(run, step, key, place, executor, items)
 	row = row or run.db:unit(run.id, key)
 	local unit = folder_of(run, step, key, place, executor, row)
 	run.db:together(placements.set_unit, run.id, key, { executor = step.on, kind = executor.kind, directory = unit.dir,
-		settings = settings_of(executor) })
+		settings = settings_of(executor, step) })
 	return unit, row
 end
 

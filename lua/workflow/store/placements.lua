@@ -224,6 +224,76 @@ function M.ledger(store, run, key)
 	return ledger
 end
 
+-- --- what its steps have used ------------------------------------------------------------------
+
+---@class runner.workflow.Used
+---@field cpu_ms integer of a processor, by all attempts
+---@field peak_bytes integer memory of the largest process
+
+local USED_MOST = 1 << 50 -- sums of these are whole numbers
+
+local function is_amount(v)
+	return math.type(v) == "integer" and v >= 0 and v <= USED_MOST
+end
+
+---What a task says that a step has used; nil: it says nothing of the kind.
+---@param v any
+---@return runner.workflow.Used?
+function M.used(v)
+	if type(v) == "table" and is_amount(v.cpu_ms) and is_amount(v.peak_bytes) then
+		return { cpu_ms = v.cpu_ms, peak_bytes = v.peak_bytes }
+	end
+end
+
+-- A number in the JSON of `held`: the quotes of its name can't be a part of a string there.
+local function number_in_held(name)
+	return ("CAST(substr(s.held, instr(s.held, '\"%s\":') + %d) AS INTEGER)"):format(name, #name + 3)
+end
+
+-- Of each unit: its items that were measured. The keys of steps inside a unit continue its own; '\' comes after all such keys.
+local MEASURED = [[
+	SELECT run, key, count(*) AS measured, sum(cpu_ms) AS cpu_ms, max(peak_bytes) AS peak_bytes FROM (
+		SELECT u.run, u.key,
+			CASE WHEN substr(s.key, length(u.key) + 1, 1) = '[' THEN CAST(substr(s.key, length(u.key) + 2) AS INTEGER) END AS item,
+			sum(]] .. number_in_held "cpu_ms" .. ") AS cpu_ms, max(" .. number_in_held "peak_bytes" .. [[) AS peak_bytes
+		FROM runs r JOIN units u ON u.run = r.id JOIN steps s ON s.run = u.run AND s.key >= u.key AND s.key < u.key || '\'
+			AND substr(s.key, length(u.key) + 1, 1) IN ('', '[', '.', '@')
+		WHERE instr(s.held, '"peak_bytes":') > 0 AND ]]
+local OF_RUN = MEASURED .. "r.id = ? GROUP BY u.run, u.key, item) GROUP BY run, key"
+
+local CHOSEN = "(?1 IS NULL OR r.workflow = ?1) AND (?2 IS NULL OR r.created_ms >= ?2) AND (?3 IS NULL OR r.project = ?3)"
+local OF_RUNS = MEASURED .. CHOSEN .. " GROUP BY u.run, u.key, item) GROUP BY run, key"
+
+-- Chunks that were placed once and completed tell how long an item takes.
+local TIMED = "c.state = 'completed' AND c.generation = 1 AND c.ended_ms > c.started_ms"
+local FIGURES = ([[
+	SELECT r.workflow, u.run, u.key, u.executor, u.kind, u.per_chunk, u.settings, coalesce(sum(c.count), 0) AS items,
+		coalesce(sum(CASE WHEN %s THEN c.count END), 0) AS timed, coalesce(sum(CASE WHEN %s THEN c.ended_ms - c.started_ms END), 0) AS timed_ms
+	FROM runs r JOIN units u ON u.run = r.id JOIN chunks c ON c.run = u.run AND c.key = u.key
+	WHERE c.generation > 0 AND %s GROUP BY u.run, u.key ORDER BY r.created_ms, u.number]]):format(TIMED, TIMED, CHOSEN)
+
+-- What was measured of each unit, added to its row; nothing where nothing was.
+local function with_measured(rows, run, measured)
+	local known = {}
+	for _, row in ipairs(measured) do
+		known[row.run .. row.key] = row
+	end
+	for _, row in ipairs(rows) do
+		local found = known[(run or row.run) .. row.key] or {}
+		row.measured, row.cpu_ms, row.peak_bytes = found.measured or 0, found.cpu_ms, found.peak_bytes
+	end
+	return rows
+end
+
+---The units of runs, the oldest first: how many of their items were measured, what these used, and how long items took.
+---@param opts {workflow?: string, since_ms?: integer, project?: string}
+---@return table[]
+function M.queries:units_used(opts)
+	local db = self:_open()
+	return with_measured(db:rows(FIGURES, opts.workflow, opts.since_ms, opts.project), nil,
+		db:rows(OF_RUNS, opts.workflow, opts.since_ms, opts.project))
+end
+
 -- --- for people ------------------------------------------------------------------------------
 
 local SUMMARY = [[
@@ -233,6 +303,7 @@ local SUMMARY = [[
 		coalesce(sum(c.state = 'completed'), 0) AS completed, coalesce(sum(c.state IN ('failed', 'doubt')), 0) AS failed,
 		coalesce(sum(max(c.started_ms - c.queued_ms, 0)), 0) AS queue_ms,
 		coalesce(sum(max(c.ended_ms - c.started_ms, 0)), 0) AS run_ms,
+		max(c.started_ms - c.queued_ms) AS longest_queue_ms,
 		(SELECT count(*) FROM placements p WHERE p.run = u.run AND p.key = u.key) AS placements,
 		(SELECT p.why FROM placements p WHERE p.run = u.run AND p.key = u.key AND p.state <> 'over' AND p.why IS NOT NULL
 			ORDER BY p.number DESC LIMIT 1) AS why
@@ -244,8 +315,7 @@ local BY_EXECUTOR = [[
 		coalesce(sum(max(c.started_ms - c.queued_ms, 0)), 0) AS queue_ms, coalesce(sum(max(c.ended_ms - c.started_ms, 0)), 0) AS run_ms,
 		coalesce(sum(c.generation - 1), 0) AS placed_again
 	FROM runs r JOIN units u ON u.run = r.id JOIN chunks c ON c.run = u.run AND c.key = u.key
-	WHERE c.generation > 0 AND (?1 IS NULL OR r.workflow = ?1) AND (?2 IS NULL OR r.created_ms >= ?2)
-		AND (?3 IS NULL OR r.project = ?3)
+	WHERE c.generation > 0 AND ]] .. CHOSEN .. [[
 	GROUP BY u.executor, u.kind ORDER BY parts DESC, u.executor LIMIT 100]]
 
 ---What executors did: parts of steps, and ms in the queue and running, summed over them.
@@ -256,11 +326,12 @@ function M.queries:stats_by_executor(opts)
 end
 
 ---What the units of a run come to: chunks by state, and ms in the queue and running, summed
----over their chunks.
+---over their chunks; and what was measured of their items.
 ---@param run string
 ---@return table[]
 function M.queries:units(run)
-	return self:_open():rows(SUMMARY, run)
+	local db = self:_open()
+	return with_measured(db:rows(SUMMARY, run), run, db:rows(OF_RUN, run))
 end
 
 return M

@@ -38,6 +38,7 @@ VOLATILE = {"duration_ms", "request_id", "timestamp", "retry_seed", "elapsed_ms"
 VOLATILE_TEXT = [
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "DATE"),
     (r"[\d.]+m?s in the queue, [\d.]+m?s running", "QUEUED AND RAN"),
+    (r"[\d.]+m?s of a processor, at most \d+M", "USED"),
     (r"req_[0-9A-Z]{26}", "REQUEST"),
     (r"run_[0-9A-Z]{26}", "RUN"),
     (r"job_[0-9A-Z]{26}", "JOB"),

@@ -80,6 +80,7 @@ local ATTEMPTS = [[
 local function without_places(rows)
 	for _, row in ipairs(rows) do
 		local where = row.held and codec.decode({ data = row.held }).data or {}
+		where.used = nil -- is of tasks on executors
 		for _, stored in pairs(where) do
 			stored.file = stored.file and stored.file:match "[^/]*$"
 		end
