@@ -42,7 +42,9 @@ end
 ---@return table outcome
 function M.now(run)
 	local outcome
-	calls.all({ M.request(run, say) }, 1, function(_, envelope)
+	local request = M.request(run, say)
+	request.called = "workflow.resume " .. run.id
+	calls.all({ request }, 1, function(_, envelope)
 		outcome = M.outcome(envelope)
 	end)
 	return outcome

@@ -16,6 +16,7 @@ local accept_rule, is_meant, match, named = names.rule, names.is_meant, names.ma
 M.is_meant = is_meant
 
 local VARIABLE = "RUNNER_POLICY"
+local CALLED = "RUNNER_CALLED"
 local MOST = 16 -- policies at once
 local LEVELS = { safe = 1, mutating = 2, destructive = 3 }
 M.LEVELS = LEVELS
@@ -468,6 +469,8 @@ end
 ---@return runner.Error? problem POLICY_INVALID
 function M.take(given)
 	local files, problem = sources(given)
+	names.called = os.getenv(CALLED)
+	host.setenv(CALLED, nil) -- what this call starts is none of it
 	local list, passed, rows = {}, {}, {}
 	for i, source in ipairs(files or {}) do
 		local digest

@@ -265,10 +265,11 @@ end
 -- The first item that may not pass, and whether there is one.
 local function culprit(row, what, value)
 	local kind = row.items or row.type
-	if value == nil then
+	local items = row.type == "array" and type(value) == "table" and value or { value }
+	if items[1] == nil then -- a list without items is no value
 		return nil, not what.absent
 	end
-	for _, item in ipairs(row.type == "array" and type(value) == "table" and value or { value }) do
+	for _, item in ipairs(items) do
 		if values.take[kind](item) == nil or not passes(kind, what, item) then
 			return item, true
 		end

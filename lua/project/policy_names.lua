@@ -3,9 +3,21 @@
 local M = {}
 
 local SELF = "^self%."
--- What a built-in command calls itself is allowed with it: a server reads through `mcp tools` which commands it serves.
+-- What a built-in command calls itself is allowed with it: a server reads through `mcp tools` which commands it serves. Such a listing
+-- anybody may have who may serve; the others do what their caller was asked for, and are allowed where it has made the call.
 local CALLED_BY = { ["mcp.tools"] = { "mcp.serve" }, ["executor.probe"] = { "executor.check" },
-	["workflow.resume"] = { "approve", "reject" }, ["workflow.chunk"] = { "workflow.run", "workflow.resume", "workflow.retry" } }
+	["workflow.resume"] = { "approve", "reject" },
+	["workflow.chunk"] = { "workflow.run", "workflow.resume", "workflow.retry", "approve", "reject" } }
+local OPEN = { ["mcp.tools"] = true }
+
+---What a built-in command has said of a call that it makes itself: "workflow.resume run_01J", "executor"; nil: somebody else's call.
+M.called = nil ---@type string?
+
+local MARKS = { ["workflow.resume"] = "^workflow%.resume ", ["workflow.chunk"] = "^executor$", ["executor.probe"] = "^executor$" }
+
+local function callers_of(name)
+	return (OPEN[name] or CALLED_BY[name] and (M.called or ""):find(MARKS[name])) and CALLED_BY[name] or {}
+end
 
 ---@class runner.PolicyRule
 ---@field text string as its file has it
@@ -68,7 +80,7 @@ end
 ---@return boolean
 function M.is_internal(name)
 	name = name:gsub(SELF, "")
-	return CALLED_BY[name] ~= nil and name ~= "workflow.resume"
+	return callers_of(name)[1] ~= nil and name ~= "workflow.resume"
 end
 
 local IDLE = { exec = true, ["job.logs"] = true, ["job.wait"] = true, ["workflow.logs"] = true, ["workflow.wait"] = true }
@@ -92,7 +104,7 @@ function M.match(list, name, builtin, denies)
 			return rule.text
 		end
 	end
-	for _, caller in ipairs(builtin and not denies and CALLED_BY[name:gsub(SELF, "")] or {}) do
+	for _, caller in ipairs(builtin and not denies and callers_of((name:gsub(SELF, ""))) or {}) do
 		local text = M.match(list, caller, true, false)
 		if text then
 			return text

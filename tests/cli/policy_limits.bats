@@ -78,7 +78,7 @@ invalid() {
 	denied allow.preset.args.env --policy p.json preset
 	answers 0 --policy p.json preset --env staging
 	answers 0 --policy p.json many a b a
-	answers 0 --policy p.json many
+	denied allow.many.args.names --policy p.json many
 	denied allow.many.args.names --policy p.json many a c
 	answers 0 --policy p.json write out/x
 	denied allow.write.args.file --policy p.json write out/../x

@@ -527,6 +527,17 @@ waits_for_nobody() {
 	agrees "$id"
 }
 
+@test "a policy that allows approve and nothing else lets a person's yes have the run go on" {
+	asks
+	echo '{"allow": ["approve"]}' >policy.json
+	waits ship.yaml
+	person --policy policy.json approve "$id"
+	on_screen 'Approve step .*\[y/N\]'
+	type_line y
+	on_screen 'ended: 0'
+	[ "$(sed -n 2p effects)" = "shipped approved" ]
+}
+
 # --- what can't be passed over -----------------------------------------------------------------------
 
 @test "neither --force, --mark-done nor an edited file passes over what waits" {

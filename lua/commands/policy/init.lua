@@ -23,18 +23,34 @@ local LISTED = tables.set "string path enum integer number boolean duration"
 
 local function is_of(call, args, from_ms)
 	local client = type(call.client) == "table" and call.client or {}
-	local began = call.began and limits.expires(call.began)
-	return began and began >= from_ms and scope.is_subject(call.subject) and not call.command:find "^policy%."
+	local at = limits.expires(call.began or call.decided or call.ended)
+	return at and at >= from_ms and type(call.command) == "string" and scope.is_subject(call.subject) and not call.command:find "^policy%."
 		and (not args.client or client.name == args.client or client.transport == args.client)
 end
 
+-- Has it done its work? A dry run has not, nor has what was refused, by a person or before `run`.
+local function is_made(call)
+	local row = call.code and host.registry_code(call.code)
+	return call.began and not call.dry_run and call.decision ~= "refused"
+		and not (row and row.entry == "ARG_ERROR" and call.side_effects == "none")
+end
+
 local function by_command(args, ctx)
-	local project, out = scope.own(), {}
+	local project, out, only_tried = scope.own(), {}, {}
 	local from_ms = args.since and host.wall_ms() - rules.milliseconds(args.since) or 0
 	local calls, damaged = audit.calls(function(call) return call.project == project and is_of(call, args, from_ms) end, math.huge)
 	for _, call in ipairs(calls) do
-		out[call.command] = out[call.command] or {}
-		table.insert(out[call.command], call)
+		local list = is_made(call) and out or only_tried
+		list[call.command] = list[call.command] or {}
+		table.insert(list[call.command], call)
+	end
+	local tried = {}
+	for _, name in ipairs(tables.sorted_keys(only_tried)) do
+		tried[#tried + 1] = not out[name] and command_line.typed(name) or nil
+	end
+	if tried[1] then
+		ctx:warn("POLICY_INCOMPLETE", "Commands of which there are only dry runs and calls that were refused are left out: "
+			.. table.concat(tried, ", "))
 	end
 	if damaged > 0 then
 		ctx:warn("AUDIT_DAMAGED", ("%d lines of the audit ledger are no rows: runner audit verify"):format(damaged))
@@ -48,7 +64,7 @@ end
 local function peak(calls)
 	local times, most = {}, 0
 	for _, call in ipairs(calls) do
-		times[#times + 1] = not call.dry_run and limits.expires(call.began) or nil
+		times[#times + 1] = limits.expires(call.began)
 	end
 	table.sort(times)
 	local first = 1
@@ -72,12 +88,14 @@ local function values_of(row, calls)
 			return nil
 		end
 		local items = row.type == "array" and type(value) == "table" and value or value ~= nil and value ~= json.null and { value } or {}
+		absent = absent or items[1] == nil or nil -- to a policy, an empty list is no value
 		for _, item in ipairs(items) do
 			local key = json.encode(item) or ""
 			if key:find("***", 1, true) then
 				return nil
+			elseif not seen[key] then
+				list[#list + 1], seen[key] = item, true
 			end
-			list[#list + 1], seen[key] = not seen[key] and item or nil, true
 		end
 	end
 	return list, absent
@@ -113,6 +131,9 @@ local function rule_of(command, calls, unbound)
 		else
 			unbound[#unbound + 1] = ("%s of '%s'"):format(row.name, command_line.typed(command.name))
 		end
+	end
+	if command.raw == "passthrough" then
+		unbound[#unbound + 1] = ("argv of '%s'"):format(command_line.typed(command.name))
 	end
 	rule.max_calls = most > 0 and ("%d/h"):format(most) or nil
 	return rule

@@ -13,7 +13,8 @@ local KINDS = { slurm = "runner.workflow.executors.slurm", command = "runner.wor
 ---@param lock? userdata that its tasks hold, if they are our own processes
 ---@return table place
 function M.open(executor, lock)
-	return require(executor.via and "runner.workflow.executors.via" or KINDS[executor.kind]).open(executor, nil, lock)
+	return require(executor.via and "runner.workflow.executors.via" or KINDS[executor.kind]).open(executor,
+		{ RUNNER_CALLED = "executor" }, lock)
 end
 
 ---@class runner.workflow.SharedPlace: the functions of a place, for one step

@@ -8,7 +8,7 @@ local start = require "runner.workflow.run.start"
 
 ---A declaration. A run that has completed, and of which nothing is to run again, answers as it did.
 ---@param go_on fun(project: table, context: string?, id: string) takes up the place where the run began
----@param own table `args` of its own, `codes` and `examples`
+---@param own table `args` of its own, `codes` and `examples`, perhaps `check`
 ---@return table
 return function(go_on, own)
 	local args = { declarations.run }
@@ -24,6 +24,9 @@ return function(go_on, own)
 		timeout = "none", grace = "10s", args = args, columns = declarations.columns, rows = "steps",
 		exit_codes = declarations.run_codes(own.codes), examples = own.examples,
 		run = function(given, ctx)
+			if own.check then
+				own.check(given)
+			end
 			return run_command.run(ctx, "resumed", given, function(db)
 				local row = db:find(given.id)
 				if row.state ~= "completed" or given.failed or given.from then

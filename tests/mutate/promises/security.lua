@@ -215,7 +215,7 @@ return {
 		[[	server:record(r, declined and "declined" or "refused", {]], [[	server:record(r, "refused", {]],
 		tests = { "tests/cli/audit_decisions.bats: what a client of MCP confirms, declines and is refused names the client and its transport" } },
 	{ "A policy that allows `mcp serve` and one command serves this command alone",
-		[[ipairs(builtin and not denies and CALLED_BY[name:gsub(SELF, "")] or {})]],
-		[[ipairs(not denies and (builtin and CALLED_BY[name:gsub(SELF, "")] or not builtin and { "mcp.serve" }) or {})]],
+		[[ipairs(builtin and not denies and callers_of((name:gsub(SELF, ""))) or {})]],
+		[[ipairs(not denies and (builtin and callers_of((name:gsub(SELF, ""))) or not builtin and { "mcp.serve" }) or {})]],
 		tests = { "tests/cli/policy_names.bats: a policy that allows a server and one command makes a server of this command, and nothing more" } },
 }

@@ -1,0 +1,92 @@
+#!/usr/bin/env bats
+# Ways around a policy that are none: what is left out, what one call brings with it, and what a policy is learned from.
+
+load lib/helper
+
+policy() {
+	printf '%s\n' "$1" >"${2:-p.json}"
+}
+
+denied() {
+	local rule=$1
+	shift
+	answers 7 "$@"
+	expect "e.error.code == 'POLICY_DENIED' and e.error.context['rule'] == '$rule'"
+}
+
+# handed STATUS WORDS…: what a command is handed that passes it on; its envelope is on stderr
+handed() {
+	local wanted=$1
+	shift
+	call --policy p.json hand "$@"
+	[ "$status" -eq "$wanted" ]
+}
+
+@test "a list that is left out, or is empty, is no value" {
+	body many 'args = { { "names", "array", items = "string", variadic = true, description = "x" }, { "tags", "array", items = "string", description = "x" } },' <<<'return {}'
+	body hand 'arguments = "passthrough",' <<<'return { n = #args.argv }'
+	policy '{ "allow": { "many": { "args": { "names": ["a"] } }, "hand": { "args": { "argv": ["x"] } } } }'
+	answers 0 --policy p.json many a
+	denied allow.many.args.names --policy p.json many
+	[[ $(field 'e.error.message') == *"names may not be no value"* ]]
+	denied allow.many.args.names --policy p.json many --raw-payload '{"names":[]}'
+	handed 0 x
+	handed 7
+	policy '{ "allow": { "many": { "args": { "tags": { "pattern": "^v[0-9]$" } } } } }'
+	denied allow.many.args.tags --policy p.json many a
+	answers 0 --policy p.json many a --tags v1
+	policy '{ "allow": { "many": { "args": { "names": ["a", null], "tags": { "pattern": "^v[0-9]$", "absent": true } } }, "hand": { "args": { "argv": { "values": ["x"], "absent": true } } } } }'
+	answers 0 --policy p.json many
+	answers 0 --policy p.json many a --tags v1
+	handed 0
+	handed 7 y
+	denied allow.many.args.names --policy p.json many b
+}
+
+@test "whoever may approve may not resume any run, nor run what an executor starts" {
+	printf 'steps:\n  - shell: touch ran\n  - shell: "false"\n' >flow.yaml
+	call XDG_STATE_HOME="$PWD/state" workflow run flow.yaml
+	local id verb
+	id=$(field 'e.data["id"]')
+	rm ran
+	for verb in approve reject; do
+		policy "{ \"allow\": [\"$verb\"] }"
+		denied allow XDG_STATE_HOME="$PWD/state" --policy p.json workflow resume "$id"
+		denied allow XDG_STATE_HOME="$PWD/state" --policy p.json workflow resume "$id" --force
+		denied allow XDG_STATE_HOME="$PWD/state" --policy p.json self workflow resume "$id" --force
+		denied allow XDG_STATE_HOME="$PWD/state" --policy p.json workflow chunk "$PWD" token 1
+		denied allow RUNNER_CALLED="workflow.resume $id" XDG_STATE_HOME="$PWD/state" --policy p.json workflow resume "$id" --force
+		denied allow RUNNER_CALLED="workflow.resume run_other" XDG_STATE_HOME="$PWD/state" --policy p.json workflow resume "$id"
+	done
+	policy '{ "allow": { "workflow run": { "args": { "file": ["flow.yaml"] } }, "executor check": {} } }'
+	denied allow --policy p.json workflow chunk "$PWD" token 1
+	denied allow --policy p.json executor probe "$PWD" 1
+	[ ! -e ran ]
+	policy '{ "allow": ["workflow resume"] }'
+	call XDG_STATE_HOME="$PWD/state" --policy p.json workflow resume "$id" --force
+	[ "$(field 'e.error.code')" != POLICY_DENIED ]
+}
+
+@test "policy init grants what was done: no dry run, no refused call, a value of false, and it says what is open" {
+	echo 'return { audit = true }' >runner.lua
+	failing drop destructive <<<'return { effect = "deleted" }'
+	failing change mutating <<<'return { effect = "updated" }'
+	body flag 'args = { { "on", "boolean", required = true, description = "x" }, { "names", "array", items = "string", description = "x" }, { "n", "integer", description = "x" } },' <<<'return {}'
+	body hand 'arguments = "passthrough",' <<<'return {}'
+	answers 2 drop
+	answers 0 change --dry-run
+	answers 0 flag --no-on
+	answers 2 flag --on --n many
+	call hand x
+	answers 0 policy init learned.json
+	expect 'sorted(e.data["policy"]["allow"]) == ["flag", "hand"] and e.data["policy"]["max_danger"] == "safe"'
+	expect 'e.data["policy"]["allow"]["flag"]["args"]["on"] == [False]'
+	expect 'e.data["policy"]["allow"]["flag"]["args"]["names"] == [None]'
+	expect '[w["code"] for w in e.warnings] == ["POLICY_INCOMPLETE", "POLICY_UNBOUND"]'
+	[[ $(field 'e.warnings[0]["message"]') == *": change, drop" ]]
+	[[ $(field 'e.warnings[1]["message"]') == *"argv of 'hand'"* ]]
+	answers 0 --policy learned.json flag --no-on
+	denied allow.flag.args.on --policy learned.json flag --on
+	denied allow.flag.args.names --policy learned.json flag --no-on --names a
+	denied allow --policy learned.json drop --confirm-destructive
+}
