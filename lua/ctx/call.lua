@@ -105,6 +105,37 @@ local function failure(envelope)
 	return e
 end
 
+local changed = false -- a call of ours has changed something, or may have
+local open = 0 -- calls that have not answered
+
+local function is_named(code)
+	for _, name in ipairs(attempt.settled and attempt.settled.policy.on or {}) do
+		if name == code then
+			return true
+		end
+	end
+	return false
+end
+
+---A failure that has touched nothing itself, where another call has: it is repeated where our file names its code.
+---@param e runner.Error
+---@return runner.Error
+function M.half_done(e)
+	if e.side_effects == "none" then
+		e.side_effects = "partial"
+		if e.retryable and not is_named(e.code) then
+			e.retryable, e.retry_after_ms, e.retry_strategy = "maybe", nil, nil
+		end
+	end
+	return e
+end
+
+local function with_the_others(e)
+	local others = changed or open > 0 and attempt.command.danger_level ~= "safe"
+	changed = changed or e.side_effects ~= "none"
+	return others and M.half_done(e) or e
+end
+
 -- What the callee warns of is a warning of ours; its context names the command.
 local function pass_on_warnings(name, envelope)
 	for _, warning in ipairs(envelope.warnings or {}) do
@@ -135,18 +166,23 @@ function M.invoke(ctx, name, args, more)
 	end
 	env.RUNNER_TERMINAL = more.own and "own" or more.columns and "lines" or nil
 	local options = options_of(ctx, name, more.confirmed, more)
+	env.RUNNER_CALLED = "ctx:call"
 	options.env = entries(env, more.env or {}, allowed.env, (attempt.framework.verbose or attempt.launch.stderr_is_tty)
 		and { RUNNER_LOG_KEPT = "1" } or {}) -- its lines are ours
+	open = open + 1
 	local result = process.public(process.conclude(options, options.argv, process.ended(options)))
+	open = open - 1
 	local envelope = invoke.envelope(result)
 	retry_budget.settle(allowed, envelope)
 	if not envelope then
-		error(invoke.lost(name, result, options.argv), 0)
+		error(with_the_others(invoke.lost(name, result, options.argv)), 0)
 	end
 	pass_on_warnings(name, envelope)
 	if not envelope.ok then
-		error(failure(envelope), 0)
-	elseif envelope.data ~= json.null then
+		error(with_the_others(failure(envelope)), 0)
+	end
+	changed = changed or envelope.meta.changed == true
+	if envelope.data ~= json.null then
 		return envelope.data
 	end
 end

@@ -138,6 +138,17 @@ local function work_of(ctx, needs, dir, env, named)
 	return work
 end
 
+-- One after another, or at once: the failure of one says what the others have changed by then.
+local function meet_all(dir, f, ...)
+	local ok, raised = pcall(f, ...)
+	for _, name in ipairs(not ok and errors.is(raised) and fs.list(dir) or {}) do
+		raised = name:find "%.changes$" and require("runner.ctx.call").half_done(raised) or raised
+	end
+	if not ok then
+		error(raised, 0)
+	end
+end
+
 -- What a person calls them: the same command with other arguments shows these.
 local function names_of(needs)
 	local names, times = {}, {}
@@ -179,7 +190,8 @@ function M.meet(ctx, command)
 				work[first]()
 			else
 				M.leave_terminal()
-				require("runner.ctx.parallel").all(table.move(work, first, first + step - 1, 1, {}), table.move(names, first, first + step - 1, 1, {}))
+				meet_all(dir, require("runner.ctx.parallel").all, table.move(work, first, first + step - 1, 1, {}),
+					table.move(names, first, first + step - 1, 1, {}))
 			end
 		end
 	end

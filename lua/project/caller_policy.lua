@@ -470,7 +470,9 @@ end
 function M.take(given)
 	local files, problem = sources(given)
 	names.called = os.getenv(CALLED)
-	host.setenv(CALLED, nil) -- what this call starts is none of it
+	if names.called ~= "ctx:call" then
+		host.setenv(CALLED, nil) -- what this call starts is none of it
+	end
 	local list, passed, rows = {}, {}, {}
 	for i, source in ipairs(files or {}) do
 		local digest

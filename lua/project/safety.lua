@@ -78,8 +78,32 @@ local function warn_of_rows(a)
 	end
 end
 
+-- Where a command that is needed notes that it changes something, for those beside it that fail.
+local noted ---@type string?
+
+local function note_change(a)
+	local dir = (os.getenv "RUNNER_NEEDS" or ""):match "^(/[^\n]*)\n"
+	noted = dir and ("%s/%s.changes"):format(dir, a.launch.request_id)
+	if noted then
+		require("runner.fs").create(noted, "")
+	end
+end
+
+-- Whoever has called it is told whether it has changed something.
+local function tell(answer, effect)
+	local nothing = answer.success and effect == "noop" or not answer.success and answer.error and answer.error.side_effects == "none"
+	if noted and nothing and attempt.launch.attempt == 1 then
+		require("runner.fs").unlink(noted)
+	elseif not nothing and os.getenv "RUNNER_CALLED" == "ctx:call" then
+		meta("changed", true)
+	end
+end
+
 -- What `run` has returned: a change without an effect is a warning, and nothing more. A job's is its own.
 local function finish(a, answer)
+	local data = answer.data
+	local effect = type(data) == "table" and rawget(data, "effect")
+	tell(answer, effect)
 	if a.job then
 		return
 	end
@@ -92,8 +116,6 @@ local function finish(a, answer)
 	if a.rows then
 		return warn_of_rows(a)
 	end
-	local data = answer.data
-	local effect = type(data) == "table" and rawget(data, "effect")
 	if not EFFECTS[effect] then
 		attempt.warn("EFFECT_MISSING", ("'%s' is %s, but data.effect is %s, not created, updated, deleted or noop"):format(
 			require("runner.core.command_line").typed(a.name), a.command.danger_level, effect and ("%q"):format(tostring(effect)) or "missing"))
@@ -116,6 +138,9 @@ function M.settle(a)
 		answer, unconfirmed = confirm(a)
 	end
 	if not (a.policy and a.policy.asked == "safe") then
+		if not answer then
+			note_change(a)
+		end
 		attempt.at_end(function(given)
 			finish(a, given)
 		end)

@@ -90,3 +90,41 @@ handed() {
 	denied allow.flag.args.names --policy learned.json flag --no-on --names a
 	denied allow --policy learned.json drop --confirm-destructive
 }
+
+# effects RETRYABLE: what a failure says that none of its own call has touched
+effects() {
+	expect "e.error.side_effects == 'partial' and e.error.retryable == $1"
+}
+
+@test "after a call that has changed something no failure of a later one says that nothing was touched" {
+	failing deploy mutating <<<'require("fs").append("deployed", "x\n") return { effect = "updated" }'
+	failing nothing mutating <<<'return { effect = "noop" }'
+	body many 'exit_codes = { UNAVAILABLE = { retryable = true, side_effects = "none" } },' <<<'ctx:fail("UNAVAILABLE", "later", { side_effects = "none", retryable = true })'
+	body calls 'exit_codes = {},' <<<'ctx:call("deploy") return ctx:call("many")'
+	body idle 'exit_codes = {},' <<<'ctx:call("nothing") return ctx:call("many")'
+	body caught 'exit_codes = {},' <<<'pcall(ctx.call, ctx, "half") return ctx:call("many")'
+	body half 'exit_codes = {},' <<<'ctx:fail("UNAVAILABLE", "x", { side_effects = "partial", retryable = false })'
+	body needy 'needs = { "deploy", "many" }, ' <<<'return {}'
+	body named 'retry = { retries = 2, delay = 0, on = { "UNAVAILABLE" } }, exit_codes = { UNAVAILABLE = { retryable = true, side_effects = "none" } },' \
+		<<<'ctx:call("deploy") return ctx:call("many")'
+	local name
+	for name in calls needy caught; do
+		rm -f deployed
+		answers 12 "$name" --retries 2 --retry-delay 0
+		effects '"maybe"'
+		[ "$(cat deployed 2>/dev/null | wc -l)" -le 1 ]
+	done
+	answers 12 idle --retries 2 --retry-delay 0
+	expect 'e.error.side_effects == "none" and e.error.retries_exhausted == 2'
+	rm -f deployed
+	answers 12 named
+	expect 'e.error.side_effects == "partial"'
+	[ "$(wc -l <deployed)" -eq 3 ]
+	policy '{ "allow": { "needy": {}, "calls": {}, "deploy": {}, "many": { "max_calls": 1 } } }'
+	rm -f deployed
+	call --policy p.json many
+	denied allow.many.max_calls --policy p.json calls --retries 2
+	effects False
+	denied allow.many.max_calls --policy p.json needy
+	effects False
+}
