@@ -121,6 +121,17 @@ end
 
 local parts
 
+-- What the policies refuse of any is refused of all, before one has run; each asks for itself once more.
+local function ask_policies()
+	for _, part in ipairs(attempt.policy and parts or {}) do
+		local refused = part.found and require("runner.project.caller_policy").problem(part.found.name, part.found.path,
+			part.command and part.command.danger_level)
+		if refused then
+			error(refused, 0)
+		end
+	end
+end
+
 local function validate(args)
 	local problems = {}
 	parts = not attempt.framework.choose and parts_of(args.calls or {}) or {}
@@ -135,18 +146,8 @@ local function validate(args)
 		local wrong = settle(part, i, attempt.project)
 		table.move(wrong, 1, #wrong, #problems + 1, problems)
 	end
+	ask_policies()
 	return problems
-end
-
--- What the policies refuse of any is refused of all, before one has run; each asks for itself once more.
-local function ask_policies()
-	for _, part in ipairs(attempt.policy and parts or {}) do
-		local refused = part.found and require("runner.project.caller_policy").problem(part.found.name, part.found.path,
-			part.command and part.command.danger_level)
-		if refused then
-			error(refused, 0)
-		end
-	end
 end
 
 -- --- one that is chosen -------------------------------------------------------------------------
@@ -241,8 +242,8 @@ end
 local function run(args, ctx)
 	if attempt.framework.choose then
 		choose(ctx)
+		ask_policies()
 	end
-	ask_policies()
 	number_names(parts)
 	local at_once = args.jobs or args.parallel and #parts or 1
 	local directory = ctx.tempdir .. "/needs"

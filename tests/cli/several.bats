@@ -515,6 +515,9 @@ offers() {
 			# shellcheck disable=SC2086
 			call --policy policy.json + $side $words
 			expect 'e.error.code == "POLICY_DENIED" and "drop" in e.error.message'
+			# shellcheck disable=SC2086
+			call --validate-only --policy policy.json + $side $words
+			expect 'e.error.code == "POLICY_DENIED" and "drop" in e.error.message'
 		done
 		[ ! -e looked ]
 		[ ! -e changed ]
