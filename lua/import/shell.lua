@@ -2,6 +2,7 @@
 -- what the caller gives never becomes a part of it. Pure.
 
 local quoting = require "runner.workflow.expr.quoting"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -100,25 +101,87 @@ function M.refusal(name, from)
 	return ("echo %s >&2\nexit 1"):format(M.single(("%s of %s was not imported: see tasks.lua"):format(name, from)))
 end
 
--- What a line does to the shell that runs it, of which the next one there knows nothing.
-local LASTING = { "cd", "pushd", "popd", "export", "set", "exit", "exec", "source", "%.", "shopt", "trap", "unset", "ulimit",
-	"umask", "read", "alias",
-	"return", "shift", "local", "declare" }
+-- Words that change the shell in which they stand, of which the next line has nothing there (`for` sets its variable), or that may
+-- be open at the end of theirs; and words in front of a command.
+local LASTING = tables.set [[: . alias bg break builtin bye cd command continue coproc declare disown enable eval exec exit export fg
+	for function getopts hash let local logout mapfile popd printf pushd read readarray readonly repeat return select set shift shopt
+	source suspend times trap typeset ulimit umask unalias unset wait if then elif else fi while until do done case esac { }]]
+local LEADERS = tables.set "! time"
 
--- Words in front of a command.
-local LEADERS = { "then", "do", "else", "if", "while", "until", "!" }
+local QUOTED = "\1" -- what a shell expands, or has between quotes: no word of which it is known what it does
 
-local function lasts(line)
-	local text = "; " .. line:gsub("'[^']*'", "''"):gsub('"[^"]*"', '""'):gsub("[;&|(){}\n]", " ; ")
-	for _, word in ipairs(LEADERS) do
-		text = text:gsub("%f[^%s]" .. word .. "%f[%s]", ";")
-	end
-	for _, word in ipairs(LASTING) do
-		if text:find("; *" .. word .. "%f[%s;\0]") then
-			return true
+-- What an expansion may be that changes nothing.
+local EXPANSIONS = { "^%$[%w_@*#?!-]", "^%${[%w_@*#?!]+:?[-+#%%]?[^{}'\"`$\\=]*}" }
+local BARE = { "^\\\n", "^%f[^%s;&|()\0]#[^\n]*", "^\\.", "^'[^']*'", "^[^\\'\"$`#()]+", "^#" }
+local DOUBLE = { "^\\.", "^[^\\\"$`]+" }
+
+local function pass(text, at, patterns)
+	for i, pattern in ipairs(patterns) do
+		local _, stop = text:find(pattern, at)
+		if stop then
+			return stop + 1, i
 		end
 	end
-	return text:find "; *[%a_][%w_]*%+?=%S* *;" or text:find "; *[%a_][%w_]*%+?=%S* *$" or text:find "%${?[%a_][%w_]*:?="
+end
+
+local scan
+
+local function expansion(text, at, inner)
+	local rest = pass(text, at, EXPANSIONS)
+	return rest or text:find("^%$%([^(]", at) and scan(text, at + 2, ")", inner, inner) or nil
+end
+
+-- Lines without comments, what is quoted as one sign, into `out`, and what stands in $( ) into `inner`; nil: it can't be told for
+-- certain where something ends.
+function scan(text, at, closer, out, inner)
+	while at <= #text and text:sub(at, at) ~= closer do
+		local c = text:sub(at, at)
+		local rest, kind = pass(text, at, BARE)
+		local part = kind and (kind > 4 and text:sub(at, rest - 1) or kind > 2 and QUOTED or "") or c == "(" and c or QUOTED
+		out[#out + 1] = part
+		if c == '"' then
+			rest = at + 1
+			while rest and not text:find('^"', rest) do
+				rest = pass(text, rest, DOUBLE) or expansion(text, rest, inner)
+			end
+			rest = rest and rest + 1
+		elseif c == "(" then
+			rest = scan(text, at + 1, ")", out, inner)
+			out[#out + 1] = ")"
+		elseif c ~= ")" then
+			rest = rest or expansion(text, at, inner)
+		end
+		if not rest then
+			return nil
+		end
+		at = rest
+	end
+	return (at <= #text or not closer) and at + 1 or nil
+end
+
+-- Is it sure that no command of a line changes the shell? `text` is that of `scan`.
+local function passes(text)
+	if text:find "<<" or text:find "%(%s*[()]" then
+		return false
+	end
+	for command in text:gsub("[<>]&", ">"):gsub("&>", ">"):gmatch "[^;&|()\n]+" do
+		local assigns = false
+		for word in command:gmatch "%S+" do
+			local is_assignment = word:find "^[%a_][%w_]*%+?="
+			assigns = assigns or is_assignment ~= nil
+			if not is_assignment and not LEADERS[word] then
+				if LASTING[word] or not (word:find "^[%w_./@%%+:~,-]+$" or word:find "^%[%[?$" or word == "]" or word == "]]") then
+					return false
+				end
+				assigns = false
+				break
+			end
+		end
+		if assigns then
+			return false
+		end
+	end
+	return true
 end
 
 ---One line of a list of which each has a shell of its own, in a script that has one for all.
@@ -128,14 +191,19 @@ end
 ---@param goes_on? boolean a command in it that fails doesn't end it
 ---@return string
 function M.own_shell(line, is_last, ignored, goes_on)
-	local bare = line:gsub("'[^']*'", ""):gsub('"[^"]*"', ""):gsub(";;", ""):gsub("\\\n", "")
-	local many = goes_on and bare:find "[;\n]"
-	local chained = bare:find "&&" or bare:find "||" or bare:find "^%s*!" -- sh -e goes on behind these
-	chained = chained and not ignored and not is_last and (line:find "\n" or not line:find "<<")
-	if many or chained or ignored and lasts(line) or not is_last and lasts(line) then
-		line = ("( %s%s%s )"):format(many and not ignored and "set +e; " or "", line, line:find "[#\n]" and "\n" or "")
+	local out, inner = {}, {}
+	local bare = scan(line, 1, nil, out, inner) and table.concat(out)
+	local many = goes_on and (not bare or (bare .. table.concat(inner)):find "[;\n]")
+	local chained = not bare or bare:find "&&" or bare:find "||" or bare:find "^%s*!" -- sh -e goes on behind these
+	local lasts = not (bare and passes(bare)) or ignored and line:find("$", 1, true) -- sh -u ends at a variable that isn't set
+	local wraps = many or chained and not ignored and not is_last or lasts and (ignored or not is_last)
+	if wraps then
+		local word = bare and bare:match "<<%-?%s*([%w_]+)[^<]*$"
+		local is_whole = bare and (not bare:find "<<" or word and line:find("\n%s*" .. word .. "%f[\n\0]"))
+		line = is_whole and line or "eval " .. M.single(line) -- what is open at its end stays its own
+		line = ("( %s%s%s )"):format(many and not ignored and "set +e; " or "", line, (line:find "[#\n]" or line:find "\\$") and "\n" or "")
 	end
-	return ignored and (line:find "[\n#|&;]" and not line:find "^%( " and ("{ %s\n} || true"):format(line) or line .. " || true") or line
+	return ignored and (not wraps and line:find "[\n#|&;]" and ("{ %s\n} || true"):format(line) or line .. " || true") or line
 end
 
 return M

@@ -318,7 +318,7 @@ function add_command(scope, segments, node)
 			line = ("if %s; then\n%s\nfi"):format(script(scope, condition), line)
 		end
 		local ignored = of(node, "ignore_error").value or scope.ignored
-		add_script(scope, segments, line:find "^trap " and line or shell.own_shell(line, false, ignored))
+		add_script(scope, segments, shell.own_shell(line, false, ignored))
 	else
 		scope.fail(node.keys and node.entries[1] and node.entries[1].key or "a command")
 	end

@@ -202,9 +202,7 @@ just_file() {
 		set export
 		name := "a b"
 		all $x y:
-		    [[ $name == "a b" ]] && cargo "$x" "$y" '{{y}}' <<EOF
-		    {{{{x}}
-		    EOF
+		    [[ $name == "a b" ]] && cargo "$x" "$y" '{{y}}' '{{{{x}}'
 		    x=1
 		    cargo "$x"; cargo second
 		piped:
@@ -215,7 +213,7 @@ just_file() {
 	expect 'e.ok and e.warnings == []'
 	lints
 	effect_of all 1 "2'" <<-'WORDS'
-		cargo [1] [2'] [2']
+		cargo [1] [2'] [2'] [{{x}}]
 		cargo [1]
 		cargo [second]
 	WORDS
@@ -223,6 +221,66 @@ just_file() {
 	call piped
 	[ "$status" -eq 1 ]
 	[ "$(cat effect)" = 'cargo [piped]' ]
+}
+
+# Lines that end their shell, move it, set what is in it, or are read otherwise from one that is in front of them.
+@test "no line ends, moves or changes the shell of those behind it, however it is written" {
+	local line n=0
+	local -a lines=('exit' 'exit 0' '\exit 0' '"exit" 0' "'exit' 0" 'e"x"it 0' 'command exit 0' 'command -p exit 0' 'eval exit 0' "eval 'cd /'"
+		'$(echo exit) 0' '`echo exit` 0' '$EXIT' '${EXIT}' '"$EXIT"' 'exec true' 'exec >/dev/null' 'X=1 exit 0' '>/dev/null exit 0'
+		'2>&1 exit 0' '! exit 1' '{ exit 0; }' 'if true; then exit 0; fi' 'true && exit 0' 'false || exit 0' 'true & exit 0' 'time exit 0'
+		'true | true; exit 0' 'case x in x) exit 0 ;; esac' 'for a in 1; do exit 0; done' 'while exit 0; do :; done'
+		'until exit 0; do :; done' ': "it'"'"'s"; exit 0; : "it'"'"'s"' ': \"; exit 0; : \"' ': "\""; exit 0' ': "$(echo "'"'"'")"; exit 0; : "'"'"'"'
+		'trap "exit 0" EXIT' 'f() { exit 0; }; f' 'cargo() { :; }' 'function_cargo () { exit 0; }; function_cargo' 'alias cargo=true' 'unset EFFECT'
+		'cd /' 'command cd /' 'CDPATH= cd /' '"cd" /' 'pwd >/dev/null; cd /' 'export EFFECT=/dev/null' 'EFFECT=/dev/null' 'readonly EFFECT'
+		'read EFFECT <justfile' 'read EFFECT <justfile || true' 'for EFFECT in /dev/null; do true; done' ': "${UNSET:=/}"' ': $((EFFECT=1))'
+		'unset PATH' 'PATH=' 'PATH=/nowhere :' 'getopts a EFFECT' 'set +e' 'set -f' 'umask 777' 'ulimit -f 0' 'cat <<EOF' 'cat <<-EOF >/dev/null'
+		'true ); exit 0; ( true' 'true; ); exit 0; (' ': "a' ": 'a" ': $(true' ': `true'
+		': "$(echo "a b" "$(echo c)")"; exit 0' ': "$(echo "(" )"; exit 0; : ")"' 'case x in x) true ;; esac; exit 0' '. ./exits' '. "./exits"' 'hash -r; exit 0' 'true # it'"'"'s' '[ x = x ] && exit 0')
+	echo 'exit 0' >exits
+	: >justfile
+	printf 'version: "3"\nenv: { EXIT: exit }\ntasks:\n' >Taskfile.yml
+	echo 'export EXIT := "exit"' >justfile
+	for line in "${lines[@]}"; do
+		n=$((n + 1))
+		printf 't%d:\n    %s\n    cargo "%d"\nover%d:\n    -%s\n    cargo "%d"\n' "$n" "$line" "$n" "$n" "$line" "$n" >>justfile
+		printf '  t%d:\n    cmds:\n      - |-\n        %s\n      - cargo "%d"\n' "$n" "$line" "$n" >>Taskfile.yml
+	done
+	{
+		printf 'pasted:\n    {{ if "a" == "a" { "exit 0" } else { "" } }}\n    cargo pasted\n'
+		printf 'open:\n    while false\n    do\n    cargo open\n    done\n    cargo open\n'
+		printf 'given cmd:\n    {{cmd}}\n    cargo given\n'
+	} >>justfile
+	call init --from justfile
+	expect 'e.ok'
+	effect_of pasted <<<'cargo [pasted]'
+	for line in exit 'exit 0'; do # the value is one word, of which there may be no command
+		call given "$line"
+		[ "$status" -ne 0 ] || grep -qx 'cargo \[given\]' effect
+	done
+	call open
+	[ "$status" -ne 0 ]
+	goes_on
+	call init --from Taskfile.yml --force
+	expect 'e.ok'
+	goes_on
+}
+
+# Each task goes as far as its last line, or fails.
+goes_on() {
+	local i name seen=0
+	for ((i = 1; i <= n; i++)); do
+		for name in "t$i" "over$i"; do
+			grep -q "^	$name = " tasks.lua || continue
+			seen=$((seen + 1))
+			rm -f effect
+			call "$name"
+			if [ "$status" -eq 0 ] || [ "$name" = "over$i" ]; then
+				grep -qx "cargo \[$i\]" effect || { echo "cut short: $name: ${lines[i - 1]}"; cat out.txt; return 1; }
+			fi
+		done
+	done
+	[ "$seen" -ge "$n" ]
 }
 
 @test "the targets of a Makefile are calls of make, with what they are for" {
