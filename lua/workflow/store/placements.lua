@@ -254,15 +254,15 @@ end
 local MEASURED = [[
 	SELECT run, key, count(*) AS measured, sum(cpu_ms) AS cpu_ms, max(peak_bytes) AS peak_bytes FROM (
 		SELECT u.run, u.key,
-			CASE WHEN substr(s.key, length(u.key) + 1, 1) = '[' THEN CAST(substr(s.key, length(u.key) + 2) AS INTEGER) END AS item,
+			CASE WHEN substr(s.key, length(u.key) + 1, 1) = '[' THEN CAST(substr(s.key, length(u.key) + 2) AS INTEGER) END AS nth,
 			sum(]] .. number_in_held "cpu_ms" .. ") AS cpu_ms, max(" .. number_in_held "peak_bytes" .. [[) AS peak_bytes
 		FROM runs r JOIN units u ON u.run = r.id JOIN steps s ON s.run = u.run AND s.key >= u.key AND s.key < u.key || '\'
 			AND substr(s.key, length(u.key) + 1, 1) IN ('', '[', '.', '@')
 		WHERE instr(s.held, '"peak_bytes":') > 0 AND ]]
-local OF_RUN = MEASURED .. "r.id = ? GROUP BY u.run, u.key, item) GROUP BY run, key"
+local OF_RUN = MEASURED .. "r.id = ? GROUP BY u.run, u.key, nth) GROUP BY run, key"
 
 local CHOSEN = "(?1 IS NULL OR r.workflow = ?1) AND (?2 IS NULL OR r.created_ms >= ?2) AND (?3 IS NULL OR r.project = ?3)"
-local OF_RUNS = MEASURED .. CHOSEN .. " GROUP BY u.run, u.key, item) GROUP BY run, key"
+local OF_RUNS = MEASURED .. CHOSEN .. " GROUP BY u.run, u.key, nth) GROUP BY run, key"
 
 -- Chunks that were placed once and completed tell how long an item takes.
 local TIMED = "c.state = 'completed' AND c.generation = 1 AND c.ended_ms > c.started_ms"
