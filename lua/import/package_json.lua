@@ -75,6 +75,7 @@ function M.read(text, _, sheet)
 		keys.description = script:gsub("%s+", " "):sub(1, 60)
 		local last = script:match "(%S*)%s*$"
 		local takes = not (last:find "[)};&|]$" or last == "done" or last == "fi" or last == "esac" or script:find "#" or script:find "<<")
+			and not shell.code_in { script .. " ", { dq = "$*" } }
 		keys.args = takes and { { "args", "string", variadic = true } } or nil -- which nothing else may follow
 		keys.shell = variables(sheet, task, script, package) .. script .. (takes and ' "$@"' or "")
 		keys.interpreter = script:find "[;\n]" and "sh" or nil -- npm's is not sh -e

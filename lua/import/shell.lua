@@ -33,11 +33,136 @@ function M.single(text)
 	return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
+local HOLE = "\1" -- a value in a text that is read for its form
+
+local function pass(text, at, patterns)
+	for i, pattern in ipairs(patterns) do
+		local _, stop = text:find(pattern, at)
+		if stop then
+			return stop + 1, i
+		end
+	end
+end
+
+-- Programs that read an argument as code, with the options that say so; others that read all of theirs.
+local READERS = tables.set "sh bash dash zsh ksh ash fish python perl ruby node nodejs deno bun php lua su runuser pwsh psql mysql"
+local SHELLS = tables.set "sh bash dash zsh ksh ash fish"
+local HEADS = tables.set "then do else elif if while until { ! time command builtin"
+local CODE = { "^%-%a*[ceE]()$", "^%-%a*[ceE]()['\"]", "^%-%-eval()", "^%-%-command()", "^%-%-print()", "^%-[pr]()$" }
+local WITH_VALUE = { "^[-+][WXIMou]$", "^%-%-require$", "^%-%-import$" }
+
+-- The words of a text that goes on behind it: is the last one open there?
+local function words_before(text)
+	local words, at = {}, text:match "^%s*()"
+	while at <= #text do
+		local from = at
+		repeat
+			local rest = text:match("^[^%s'\"\\]+()", at) or text:match("^\\.?()", at) or text:match("^'[^']*'()", at)
+			if not rest and text:find('^"', at) then
+				rest = at + 1
+				while rest <= #text and not text:find('^"', rest) do
+					rest = rest + (text:find("^\\", rest) and 2 or 1)
+				end
+				rest = rest + 1
+			end
+			at = rest or text:find("^'", at) and #text + 2 or at
+		until not rest or at > #text
+		words[#words + 1] = text:sub(from, at - 1)
+		if at > #text then
+			return words, true
+		end
+		at = text:match("^%s*()", at)
+	end
+	return words, false
+end
+
+-- The program that reads as code what follows a text, the beginning of a command; nil: none is known.
+local function reader_of(text, is_here)
+	local words, is_open = words_before(is_here and text:match "^[^\n]*" or text)
+	local reader, flag, host, skips, is_head = nil, false, false, false, true
+	for i, word in ipairs(words) do
+		local name = word:gsub("['\"\\]", ""):match "[^/]*$":gsub("[%d.]+$", "")
+		local open = is_open and i == #words
+		local code = reader and reader ~= "ssh" and word:find "^[-]" and pass(word, 1, CODE)
+		if flag then
+			if open then
+				return reader
+			end
+			reader, flag = nil, false
+		elseif skips then
+			skips = false
+		elseif reader and word:find "^<<<" then
+			return reader
+		elseif reader == "ssh" and not host then
+			skips = word:find "^%-[BbcDEeFIiJLlmOopQRSWw]$" ~= nil
+			host = not word:find "^%-" and not open
+		elseif code then
+			flag = true
+			if open and word:find "['\"=]" then
+				return reader
+			end
+		elseif is_head and (name == "eval" or name == "trap") and not open then
+			return name
+		elseif name == "ssh" or name == "autossh" then
+			reader, host = "ssh", false
+		elseif READERS[name] or word == HOLE then
+			reader = word == HOLE and "a program" or name
+		elseif reader and reader ~= "ssh" and reader ~= "su" and reader ~= "runuser" then
+			skips = pass(word, 1, WITH_VALUE) ~= nil
+			reader = (skips or word:find "^[-+<]") and reader or nil
+		end
+		is_head = is_head and (HEADS[name] or word:find "^[%a_][%w_]*=" ~= nil)
+	end
+	return (is_here or flag or host) and reader or nil
+end
+
+-- The same of what follows a value: a pipe into a shell.
+local function reader_behind(text)
+	for command in text:match "^[^\n]*":gmatch "|%s*([^|&;]*)" do
+		local words = words_before(command .. " ")
+		local name = (words[1] or ""):match "[^/]*$"
+		for i = 2, #words do
+			local is_code = (name == "xargs" or name == "parallel") and READERS[words[i]] and pass(words[i + 1] or "", 1, CODE)
+			if is_code then
+				return name .. " " .. words[i]
+			end
+		end
+		if SHELLS[name] and not command:find "%s[^-%s)]" then
+			return name
+		end
+	end
+end
+
+---The first hole whose value would be read as code, and by what: that of `sh -c`, of eval, of a shell elsewhere.
+---@param parts (string|runner.import.Hole)[]
+---@return runner.import.Hole?
+---@return string? program
+function M.code_in(parts)
+	local known = {}
+	for i, part in ipairs(parts) do
+		known[i] = type(part) == "table" and (part.const or part.text) or part
+	end
+	local places, begins, text = quoting.places(known)
+	for i, part in ipairs(known) do
+		for _, begin in ipairs(type(part) == "table" and part.dq ~= "$PWD" and places[i] ~= "comment" and begins[i] or {}) do
+			local program = reader_of(text:sub(begin, begins[i].at - 1), (places[i] or ""):find "^here" ~= nil)
+				or reader_behind(text:sub(begins[i].at + 1))
+			if program then
+				return part, program
+			end
+		end
+	end
+end
+
 ---The text with its holes filled, each by where it stands; nil: one can't be, where its value isn't expanded.
 ---@param parts (string|runner.import.Hole)[]
 ---@return string? text
 ---@return runner.import.Hole? the one that can't
 function M.fill(parts)
+	local code, program = M.code_in(parts)
+	if code then
+		return nil, { source = ("%s, which %s reads as code: write a task that gives it as an argument"):format(code.source, program) }
+	end
 	local places, out = quoting.places(parts), {}
 	parts = table.move(parts, 1, #parts, 1, {})
 	for i, part in ipairs(parts) do
@@ -114,15 +239,6 @@ local QUOTED = "\1" -- what a shell expands, or has between quotes: no word of w
 local EXPANSIONS = { "^%$[%w_@*#?!-]", "^%${[%w_@*#?!]+:?[-+#%%]?[^{}'\"`$\\=]*}" }
 local BARE = { "^\\\n", "^%f[^%s;&|()\0]#[^\n]*", "^\\.", "^'[^']*'", "^[^\\'\"$`#()]+", "^#" }
 local DOUBLE = { "^\\.", "^[^\\\"$`]+" }
-
-local function pass(text, at, patterns)
-	for i, pattern in ipairs(patterns) do
-		local _, stop = text:find(pattern, at)
-		if stop then
-			return stop + 1, i
-		end
-	end
-end
 
 local scan
 

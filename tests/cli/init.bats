@@ -647,3 +647,47 @@ JUST
 	expect 'e.ok'
 	grep -q 'x | x' err.txt
 }
+
+@test "a value that another shell or language would read as code is in no task; as an argument of its own it is" {
+	local line n=0
+	local -a code=('sh -c "cargo {{x}}"' "sh -c 'cargo {{x}}'" 'sh -c {{x}}' 'sh -ec "cargo {{x}}"' '/bin/bash -lc "cargo {{x}}"' 'bash -o pipefail -c "a {{x}}"'
+		'sudo -u me bash -c "cargo {{x}}"' "python3 -c 'print(\"{{x}}\")'" 'python3.11 -W ignore -c "{{x}}"' 'perl -ne "{{x}}" f' 'perl -e"{{x}}"'
+		'node --eval "f({{x}})"' 'node -p {{x}}' 'node --eval="{{x}}"' 'ruby -e "puts {{x}}"' 'eval "cargo {{x}}"' 'if eval {{x}}; then true; fi'
+		'A=1 eval {{x}}' 'command eval cargo {{x}}' 'ssh host "cd {{x}}"' 'ssh -p 22 -t host cd {{x}}' 'su -c "cargo {{x}}"' 'su - me -c "cargo {{x}}"'
+		'find . | xargs sh -c "cargo {{x}}"' 'xargs -n1 sh -c "cargo {{x}}" <f' 'echo {{x}} | sh' 'echo "{{x}}" | bash -s' 'echo {{x}} | xargs -I_ sh -c _'
+		'true && sh -c "cargo {{x}}"' 'y=$(sh -c "cargo {{x}}")' 'echo "$(sh -c "cargo {{x}}")"' 'sh -c "$(cat {{x}})"' 'bash <<<"{{x}}"'
+		'trap "rm {{x}}" EXIT' '{{tool}} -c "cargo {{x}}"' 'cargo; cargo | ssh host rm {{x}}' 'sh -c "cargo {{uppercase(x)}}"')
+	local -a data=('sh -c "cargo one" {{x}}' "sh -c 'cargo \"\$1\"' sh {{x}}" 'python3 run.py -c {{x}}' 'python3 -m pytest -c {{x}}' 'ssh {{x}}' 'ssh -p 22 {{x}} true'
+		'sh run.sh {{x}}' 'cargo -c {{x}}' 'cargo {{x}} | tee f' 'cargo {{x}} | python3 read.py' 'sh -c "cargo {{tool}}"' 'cargo {{x}}; sh -c "cargo"'
+		'cargo "sh -c" {{x}}' 'echo x # sh -c {{x}}' 'sh -c "cargo"; cargo {{x}}' 'bash -c "cargo {{justfile_directory()}}"' 'git eval {{x}}')
+	echo 'tool := "sh"' >justfile
+	for line in "${code[@]}"; do
+		n=$((n + 1))
+		printf 'code%d x:\n    %s\n' "$n" "$line" >>justfile
+	done
+	printf 'remote x:\n    #!/bin/sh\n    ssh host <<END\n    rm {{x}}\n    END\n' >>justfile
+	printf 'here x:\n    #!/bin/sh\n    cat <<END\n    rm {{x}}\n    END\n' >>justfile
+	for line in "${data[@]}"; do
+		printf 'data%d x:\n    %s\n' "$((++n))" "$line" >>justfile
+	done
+	call init --from justfile
+	expect 'e.ok'
+	python3 - "${#code[@]}" <<-'PY'
+		import json, re, sys
+		codes = int(sys.argv[1])
+		warnings = json.load(open("out.txt"))["warnings"]
+		refused = {w["message"].split(": ")[1] for w in warnings if "reads as code" in w["message"]}
+		wanted = {"remote"} | {"code%d" % (i + 1) for i in range(codes)}
+		assert refused == wanted, (wanted - refused, refused - wanted)
+	PY
+	call code1 'a; touch stolen'
+	[ "$status" -eq 1 ]
+	[ ! -e stolen ]
+	printf 'version: "3"\ntasks:\n  a: { cmds: ["sh -c \x27cargo {{.X}}\x27"] }\n  b: { cmds: ["cargo {{.X}}"] }\n' >Taskfile.yml
+	call init --from Taskfile.yml --force
+	expect '["a" in w.message for w in e.warnings if "reads as code" in w.message] == [True]'
+	echo '{"scripts": {"remote": "ssh host uptime", "node": "node -e \"1\"", "open": "sh -c"}}' >package.json
+	call init --from package.json --force
+	[ "$(grep -c '"$@"' tasks.lua)" -eq 1 ]
+	grep -q 'node -e "1" "$@"' tasks.lua
+}

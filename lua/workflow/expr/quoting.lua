@@ -15,6 +15,8 @@ local HOLE = "\1" -- replaces a variable while scanning; an ordinary character t
 ---@field stop integer last byte to look at
 ---@field holes table<integer, integer> byte → part
 ---@field places table<integer, runner.workflow.Place> part → place
+---@field begins table<integer, integer[]> part → where the commands begin that it is in, the innermost first
+---@field level table the list of commands that is read
 ---@field pipes integer[] bytes of the first | of each pipeline that may hide a failure
 ---@field pending {word: string, quoted: boolean, tabs: boolean}[] here-documents that start at the next newline
 
@@ -27,7 +29,12 @@ end
 local function take_hole(scan, place)
 	local part = scan.holes[scan.at]
 	if part then
-		scan.places[part] = place
+		scan.places[part], scan.begins[part] = place, { at = scan.at }
+		local level = scan.level
+		while level do
+			table.insert(scan.begins[part], level.begin)
+			level = level.outer
+		end
 		scan.at = scan.at + 1
 	end
 	return part ~= nil
@@ -319,11 +326,14 @@ local COMMANDS = setmetatable(LEVEL, { __index = BARE })
 local BACKQUOTED = setmetatable({ ["`"] = finish(1) }, { __index = COMMANDS })
 
 function commands(scan, closer)
-	walk(scan, "bare", closer == "`" and BACKQUOTED or COMMANDS, { closer = closer, cases = 0, begin = scan.at })
+	local outer = scan.level
+	scan.level = { closer = closer, cases = 0, begin = scan.at, outer = outer }
+	walk(scan, "bare", closer == "`" and BACKQUOTED or COMMANDS, scan.level)
+	scan.level = outer
 end
 
 local function scan_of(text, holes)
-	local scan = { text = text, at = 1, stop = #text, holes = holes, places = {}, pipes = {}, pending = {} }
+	local scan = { text = text, at = 1, stop = #text, holes = holes, places = {}, begins = {}, pipes = {}, pending = {} }
 	commands(scan)
 	return scan
 end
@@ -341,6 +351,8 @@ end
 ---For each variable of a shell template, by its index: the place it is in.
 ---@param template runner.workflow.Template
 ---@return table<integer, runner.workflow.Place>
+---@return table<integer, integer[]> for each the bytes at which the commands begin that it is in, and `at`
+---@return string text of which these are bytes
 function M.places(template)
 	local pieces, holes, length = {}, {}, 0
 	for i, part in ipairs(template) do
@@ -350,7 +362,8 @@ function M.places(template)
 		end
 		length = length + #pieces[i]
 	end
-	return scan_of(table.concat(pieces), holes).places
+	local scan = scan_of(table.concat(pieces), holes)
+	return scan.places, scan.begins, scan.text
 end
 
 return M
