@@ -44,6 +44,7 @@ end
 ---@field subject? string whose calls these are
 ---@field limit? fun(a: runner.Attempt, settled: table): runner.Error? what it says beside names (lua/project/limited_calls.lua)
 ---@field reach? fun(a: runner.Attempt, given: table<string, any>, dry_run?: boolean) the call has come to `run`: it is counted
+---@field values? fun(given: table<string, any>) may it run with these? Raises POLICY_DENIED
 ---@field job? fun(a: runner.Attempt, path: string) it starts a job, which is counted
 ---@field reserve? fun(id: string, wanted?: integer): integer? what a run of a workflow may cost, in micro-dollars
 ---@field spent? fun(id: string, micros: integer) what it has cost

@@ -35,6 +35,13 @@ local function refused_values(a, given)
 	end
 end
 
+local function check_values(a, given)
+	local refused = refused_values(a, given)
+	if refused then
+		error(refused, 0)
+	end
+end
+
 -- --- before it --------------------------------------------------------------------------------
 
 local INFORMS = { "help", "schema", "output_schema", "version" }
@@ -84,18 +91,24 @@ end })
 ---@param dry_run? boolean nothing is counted
 function M.reach(a, given, dry_run)
 	dry_run = dry_run or a.dry_run
-	local refused = refused_values(a, given)
-	if refused then
-		error(refused, 0)
+	check_values(a, given)
+	local list, call, refusal = (counted or dry_run) and {} or a.policy.list, call_of(a), nil
+	for _, policy in ipairs(list[2] and list or {}) do
+		refusal = refusal or limits.by_quotas(policy, call)
 	end
-	for _, policy in ipairs((counted or dry_run) and {} or a.policy.list) do
-		local refusal, ended = limits.count(policy, call_of(a), a.settled.serve_ms or a.settled.timeout_ms)
-		if refusal then
-			local e = refused_by(refusal)
-			e.side_effects = (a.command.needs or a.command.parallel) and "partial" or "none" -- which have run by then
-			error(e, 0)
+	for i, policy in ipairs(refusal and {} or list) do
+		refusal, ends[#ends + 1] = limits.count(policy, call, a.settled.serve_ms or a.settled.timeout_ms)
+		for k = refusal and i - 1 or 0, 1, -1 do -- another call was faster
+			limits.take_back(list[k], call)
 		end
-		ends[#ends + 1] = ended
+		if refusal then
+			break
+		end
+	end
+	if refusal then
+		local e = refused_by(refusal)
+		e.side_effects = (a.command.needs or a.command.parallel) and "partial" or "none" -- which have run by then
+		error(e, 0)
 	end
 	counted = counted or not dry_run
 end
@@ -142,16 +155,26 @@ function M.spent(id, micros)
 	end
 end
 
+-- Do `validate` or a hook say what they come to?
+local function are_changed(a)
+	local changed = a.command.validate or a.project.before
+	for _, group in pairs(a.project.groups or {}) do
+		changed = changed or group.before
+	end
+	return changed and true or false
+end
+
 -- What it is by now: its arguments are all there, and what follows is `run`. Where it only says something, it is another command.
 local function look(a)
 	if caller_policy.runs_nothing(a.command) then
 		return nil
 	end
-	local problem = not a.parsed.problems[1] and refused_values(a, a.parsed.values)
+	local problem = not a.parsed.problems[1] and not are_changed(a) and refused_values(a, a.parsed.values)
 	if problem then
 		return { error = problem }
 	end
 	local policy = a.policy
+	policy.values = function(given) check_values(a, given) end
 	policy.reach, policy.job, policy.reserve, policy.spent = M.reach, M.job, M.reserve, M.spent
 	attempt.around("run", function(run, given, ctx, ...)
 		M.reach(a, given, ctx and ctx.dry_run)
@@ -176,7 +199,7 @@ function M.settle(a, settled)
 		end
 		return others and others(at)
 	end
-	local known = not (a.framework.input_file or a.framework.piped or a.parsed.problems[1]) -- else they are looked at once they are read
+	local known = not (are_changed(a) or a.framework.input_file or a.framework.piped or a.parsed.problems[1]) -- else they are looked at later
 	return known and refused_values(a, a.parsed.values) or look_at_quotas(a, settled)
 end
 

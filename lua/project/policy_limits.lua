@@ -293,6 +293,17 @@ function M.misfit(rule, command)
 	end
 end
 
+-- The whole condition, as a rule has it: a list where there are values alone.
+local function said(what)
+	local others = what.min == nil and what.max == nil and not (what.pattern or what.within)
+	if not (what.values and others) then
+		return tables.add({}, what)
+	end
+	local list = json.array(table.move(what.values, 1, #what.values, 1, {}))
+	list[#list + 1] = what.absent and json.null or nil
+	return list
+end
+
 ---Why a rule refuses the arguments of a call.
 ---@param rule runner.PolicyRule
 ---@param command table normal form
@@ -304,8 +315,8 @@ function M.refused_argument(rule, command, given)
 		local value, wrong = culprit(row, what, given[row.name])
 		if wrong then
 			local text = row.secret and "its value" or value == nil and "no value" or shown(value)
-			return { rule = ("allow.%s.args.%s"):format(rule.text, name), context = { argument = row.name, allowed = what.values and
-				json.array(what.values) or what }, why = ("%s may not be %s: allowed is %s"):format(name, text, allowed_text(what)) }
+			return { rule = ("allow.%s.args.%s"):format(rule.text, name), context = { argument = row.name, allowed = said(what) },
+				why = ("%s may not be %s: allowed is %s"):format(name, text, allowed_text(what)) }
 		end
 	end
 end
@@ -478,6 +489,15 @@ function M.count(policy, call, limit_ms)
 		return uncountable(policy, tostring(refused))
 	end
 	return refused and full(policy, list[refused.index], of[refused.index], refused), ended
+end
+
+---A call that was counted is not made, since another policy refuses it.
+---@param policy table
+---@param call runner.LimitedCall
+function M.take_back(policy, call)
+	if quotas_of(rules_for(policy, call.name, call.builtin))[1] then
+		attempted(quotas.take_back, key_of(policy), unit(), all_quotas(policy))
+	end
 end
 
 ---Count a job.

@@ -301,6 +301,23 @@ function M.admit(key, quotas, call, all)
 	end
 end
 
+---Forget a call that was counted, and is not made. Raises a text.
+---@param key string
+---@param unit string
+---@param all runner.Quota[] of the policy
+function M.take_back(key, unit, all)
+	with(key, all, function(state)
+		for i, call in ipairs(state.calls) do
+			if call.unit == unit then
+				local total = total_of(state, table.remove(state.calls, i).name)
+				total.calls = math.max(total.calls - 1, 0)
+				return true
+			end
+		end
+		return false
+	end)
+end
+
 -- --- jobs ---------------------------------------------------------------------------------------
 
 local function is_running(job)

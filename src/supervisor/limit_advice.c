@@ -45,6 +45,8 @@ static void advise(struct buf *out, const struct limit_key *k, const char *sourc
 		            "and %s 5m gives one call longer", k->key, k->key, k->flag);
 	else if (strcmp(source, "interruption") == 0)
 		buf_add_str(out, "max_lifetime in interruption of the command's file set the limit");
+	else if (strcmp(source, "policy") == 0)
+		buf_add_str(out, "A policy of the caller set the limit (meta.policy has its file), and no flag gives longer");
 	else if (strcmp(source, "outer run") == 0)
 		buf_add_str(out, "The run that made this call ends then: give that one a longer --timeout");
 	else

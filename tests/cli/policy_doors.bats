@@ -112,7 +112,8 @@ effects() {
 		rm -f deployed
 		answers 12 "$name" --retries 2 --retry-delay 0
 		effects '"maybe"'
-		[ "$(cat deployed 2>/dev/null | wc -l)" -le 1 ]
+		touch deployed
+		[ "$(wc -l <deployed)" -le 1 ]
 	done
 	answers 12 idle --retries 2 --retry-delay 0
 	expect 'e.error.side_effects == "none" and e.error.retries_exhausted == 2'
@@ -127,4 +128,41 @@ effects() {
 	effects False
 	denied allow.many.max_calls --policy p.json needy
 	effects False
+}
+
+@test "values are looked at as validate and hooks leave them, and before what the command needs" {
+	body made 'exit_codes = {},' <<<'require("fs").write("made", "x") return {}'
+	command_file norm <<<'return { description = "x", danger_level = "safe", needs = { "made" }, args = { { "env", "string", default = "a", description = "x" } },
+		validate = function(args) args.env = args.env:lower() end, run = function(args) return { env = args.env } end }'
+	policy '{ "allow": { "norm": { "args": { "env": ["staging"] } }, "made": {} } }'
+	answers 0 --policy p.json norm --env Staging
+	expect 'e.data["env"] == "staging"'
+	rm made
+	denied allow.norm.args.env --policy p.json norm --env PROD
+	[ ! -e made ]
+	answers 0 --policy p.json norm --env Staging --plan
+}
+
+@test "a call that one of several policies refuses uses up nothing of the others" {
+	failing change mutating <<<'return { effect = "updated" }'
+	policy '{ "allow": { "change": { "max_calls": 3 } } }' a.json
+	policy '{ "allow": { "change": { "max_calls": 1 } } }' b.json
+	answers 0 RUNNER_POLICY=a.json:b.json change
+	local key # which may be known, so that what is used up is looked at where run begins
+	for key in k l m; do denied allow.change.max_calls RUNNER_POLICY=a.json:b.json change --idempotency-key "$key"; done
+	answers 0 --policy a.json change
+	answers 0 --policy a.json change
+	denied allow.change.max_calls --policy a.json change
+}
+
+@test "a refusal says the whole of what is allowed, and the end of a policy's time names no flag" {
+	body deploy 'args = { { "n", "integer", description = "x" }, { "env", "string", description = "x" } },' <<<'ctx:sleep("20s") return {}'
+	policy '{ "allow": { "deploy": { "args": { "n": { "values": [1, 2, 9], "max": 5, "absent": true }, "env": ["a", null] } } }, "max_timeout": "200ms" }'
+	denied allow.deploy.args.n --policy p.json deploy --n 9
+	expect 'e.error.context["allowed"] == { "values": [1, 2, 9], "max": 5, "absent": True }'
+	denied allow.deploy.args.env --policy p.json deploy --env b
+	expect 'e.error.context["allowed"] == ["a", None]'
+	answers 10 --policy p.json deploy --timeout 1m
+	expect 'e.error.suggestion.startswith("A policy of the caller set the limit")'
+	[[ $(cat out.txt) != *"--timeout 5m"* ]]
 }
