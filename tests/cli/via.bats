@@ -266,3 +266,90 @@ items() {
 	envelope 4
 	expect '"isn.t there any more" in e.error.message.replace("\x27", ".")'
 }
+
+# away WORDS: ssh prints them and fails; back: it works again
+away() {
+	cp -p ssh/bin/ssh ssh/kept
+	printf '#!/bin/sh\necho call >>"%s/ssh/failed"\necho "%s" >&2\nexit 255\n' "$PWD" "$1" >ssh/bin/.new
+	chmod +x ssh/bin/.new
+	mv ssh/bin/.new ssh/bin/ssh
+}
+
+back() {
+	mv ssh/kept ssh/bin/ssh
+}
+
+@test "a name or a key that is away for a moment while tasks run costs time, and no run" {
+	there < <(items 3)
+	sed -i "s|sleep 0|until [ -e $PWD/go ]; do sleep 0.05; done|" flow.yaml
+	begin workflow run flow.yaml
+	until_true [ -s did ]
+	away 'ssh: Could not resolve hostname node: Temporary failure in name resolution'
+	until_true [ -s ssh/failed ]
+	back && rm ssh/failed
+	away 'me@node: Permission denied (publickey).'
+	until_true [ -s ssh/failed ]
+	touch go
+	back
+	finish
+	envelope 0
+	once 3
+	nothing_left
+}
+
+@test "a submission that was made counts as made, whatever a shell there prints and the line does then" {
+	there < <(items 2)
+	cp -p ssh/bin/ssh ssh/kept
+	cat >ssh/bin/ssh <<-SH
+		#!/bin/sh
+		cat >\$0.\$\$
+		"$PWD/ssh/kept" "\$@" <\$0.\$\$ >\$0.\$\$.out
+		code=\$?
+		if [ ! -e "$PWD/lost" ] && grep -q '"submit":{' \$0.\$\$; then
+			touch "$PWD/lost"
+			echo "bash: /etc/profile.d/quota.sh: Permission denied" >&2
+			echo "me@node: Permission denied (publickey)." >&2
+			exit 255
+		fi
+		cat \$0.\$\$.out
+		exit \$code
+	SH
+	chmod +x ssh/bin/ssh
+	call workflow run flow.yaml
+	envelope 0
+	[ -e lost ]
+	once 2
+	[ "$(sql 'select count(*) from placements')" -eq 1 ]
+}
+
+@test "cancel ends what runs there also where its folder is gone" {
+	there < <(items 3 600.25)
+	begin workflow run flow.yaml
+	until_true [ -s did ]
+	kill -KILL "$pid"
+	finish
+	rm -r ssh/home/work/runner-*
+	call workflow resume @last
+	envelope 4
+	call workflow cancel @last
+	envelope 0
+	until_true eval '[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]'
+}
+
+@test "where the other side refuses to go on, the answer says that tasks may still run there" {
+	there < <(items 2 600.25)
+	begin workflow run flow.yaml
+	until_true [ -s did ]
+	printf '#!/bin/sh\ncat >/dev/null\necho "%s"\nexit 4\n' \
+		'{\"ok\":false,\"error\":{\"code\":\"PRECONDITION\",\"message\":\"another version\"}}' >ssh/there/new
+	chmod +x ssh/there/new
+	mv ssh/there/new ssh/there/runner
+	finish
+	envelope 4
+	expect '"another version" in e.error.message'
+	expect '[w.code for w in e.warnings] == ["TASKS_LEFT"] and "may still run on q" in e.warnings[0].message'
+	ln -sf "$RUNNER" ssh/there/runner
+	call workflow cancel @last
+	envelope 0
+	until_true eval '[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]'
+}

@@ -15,6 +15,7 @@ local SHOWN = 300
 ---@field code string
 ---@field message string
 ---@field suggestion? string
+---@field for_good? boolean of a host: it can't be reached, and what is in the way doesn't go away by itself
 
 ---Run a program to its end.
 ---@param argv string[]

@@ -57,8 +57,8 @@ local function unit_of(reached)
 	if request.make then
 		step_folder.make(dir, request.known)
 	elseif not fs.lstat(dir) then
-		return request.lenient and nil or raise(("The folder of its tasks, %s, isn't there any more, nor what they had left in it"):format(dir),
-			"Put it back, else run the workflow again")
+		return not request.lenient and raise(("The folder of its tasks, %s, isn't there any more, nor what they had left in it"):format(dir),
+			"Put it back, else run the workflow again") or nil
 	end
 	step_folder.check(dir)
 	return step_folder.at(dir)

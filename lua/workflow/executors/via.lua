@@ -26,9 +26,9 @@ local OPTIONS = { "BatchMode=yes", "ConnectTimeout=5", "ConnectionAttempts=1", "
 	"ControlMaster=no", "ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no", "RemoteCommand=none",
 	"RequestTTY=no", "LogLevel=ERROR" }
 
--- What no later try would change.
-local FOR_GOOD = { "Permission denied", "Host key verification failed", "Could not resolve hostname", "Bad configuration option",
-	"Bad owner or permissions", "no matching", "REMOTE HOST IDENTIFICATION" }
+-- What no later try would change, as ssh itself says it last. What a shell there prints is none of it.
+local FOR_GOOD = { "Permission denied %([%w,-]+%)%.?$", "^Host key verification failed%.?$", "^Bad owner or permissions on ",
+	": terminating, %d+ bad configuration options", "^Unable to negotiate with .+: no matching " }
 
 ---Bytes as they travel: text as it is, which is faster by far, else base64.
 ---@param bytes string
@@ -74,19 +74,17 @@ local function line(v)
 	return type(v) == "string" and v ~= "" and v:gsub("%c+", " "):sub(1, 500) or nil
 end
 
+-- ssh has not brought an answer. for_good: before anything is done, trying again is of no use; later it may be, as
+-- the line, the key and the program may be back before the tasks have ended.
 local function unreached(executor, result)
-	local said = programs.said("ssh", result)
-	if result.error then
-		return { kind = "refused", code = "PRECONDITION", message = said, suggestion = "Is ssh installed here, and in PATH?" }
+	local last = result.status == 255 and (result.stderr or ""):gsub("%s+$", ""):match "[^\r\n]*$" or ""
+	local for_good = result.error and true
+	for _, pattern in ipairs(FOR_GOOD) do
+		for_good = for_good or last:find(pattern) and true
 	end
-	for _, text in ipairs(FOR_GOOD) do
-		if said:find(text, 1, true) then
-			return { kind = "refused", code = "PRECONDITION", message = ("%s can't be reached: %s"):format(executor.via, said),
-				suggestion = ("Make this work without a question: ssh -o BatchMode=yes %s true"):format(executor.via) }
-		end
-	end
-	return { kind = "unknown", code = "UNAVAILABLE", message = ("%s can't be reached: %s"):format(executor.via, said),
-		suggestion = ("Is it up, and does this work: ssh -o BatchMode=yes %s true"):format(executor.via) }
+	return { kind = "unknown", for_good = for_good, code = for_good and "PRECONDITION" or "UNAVAILABLE",
+		message = ("%s can't be reached: %s"):format(executor.via, programs.said("ssh", result)),
+		suggestion = ("Is it up, and does this work, without a question: ssh -o BatchMode=yes %s true"):format(executor.via) }
 end
 
 -- The envelope: the last line that is one. Start files of a shell may print, too.
@@ -113,7 +111,7 @@ function M.answer(executor, result)
 		return nil, { kind = is_ours and "refused" or "unknown", code = is_ours and "PRECONDITION" or "UNAVAILABLE", suggestion = suggestion,
 			message = ("runner on %s: %s"):format(executor.via, line(e.message) or e.code) }
 	elseif result.status == 127 or result.status == 126 then
-		return nil, { kind = "refused", code = "PRECONDITION",
+		return nil, { kind = "unknown", for_good = true, code = "PRECONDITION",
 			message = ("There is no runner on %s: %s"):format(executor.via, programs.said("ssh", result)),
 			suggestion = "Install runner there, in PATH of a shell that ssh starts; or set runner of the executor to its path there" }
 	elseif result.ok or envelope then
@@ -163,16 +161,17 @@ end
 ---@param request table
 ---@return table data raises UNAVAILABLE or PRECONDITION
 function M.first(executor, request)
-	local data, problem
 	for n = 1, TRIES do
-		data, problem = M.ask(executor, request)
-		if data or problem.kind == "refused" or n == TRIES then
-			break
+		local data, problem = M.ask(executor, request)
+		local is_over = problem and (problem.for_good or problem.kind == "refused")
+		if data then
+			return data
+		elseif is_over or n == TRIES then
+			errors.raise(problem.code, problem.message, { suggestion = problem.suggestion, side_effects = "none",
+				retryable = not is_over, context = { transient = not is_over } })
 		end
 		scheduler.sleep(TRY_MS)
 	end
-	return data or errors.raise(problem.code, problem.message, { suggestion = problem.suggestion, side_effects = "none",
-		retryable = problem.kind ~= "refused", context = { transient = problem.kind ~= "refused" } })
 end
 
 -- --- the place -------------------------------------------------------------------------------
@@ -240,10 +239,9 @@ function Via:submit(s)
 		return nil, { kind = problem.kind == "unknown" and "busy" or problem.kind, code = problem.code, message = problem.message,
 			suggestion = problem.suggestion }
 	end
-	local data
-	data, problem = M.ask(s.executor, { unit = s.unit:address(), submit = { token = s.token, tasks = s.tasks, memory = s.memory } })
+	local data, unanswered = M.ask(s.executor, { unit = s.unit:address(), submit = { token = s.token, tasks = s.tasks, memory = s.memory } })
 	if not data then
-		return nil, problem
+		return nil, unanswered
 	end
 	local job = type(data.submit) == "table" and line(data.submit.job)
 	if job then

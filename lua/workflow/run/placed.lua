@@ -2,6 +2,7 @@
 -- run by tasks elsewhere, and its results come in the order of the items. This makes the world of
 -- the coordinator (lua/workflow/executors/coordinator.lua): rows, folder, place, import.
 
+local attempt = require "runner.core.attempt"
 local coordinator = require "runner.workflow.executors.coordinator"
 local doubt = require "runner.workflow.run.doubt"
 local resumed_results = require "runner.workflow.run.resumed_results"
@@ -235,21 +236,24 @@ local function run_unit(run, key, world)
 	run.placed[key] = world
 	local _ <close> = own(run, key, world.unit)
 	local ok, problem, left = pcall(coordinator.run, world)
+	local is_known = ok
 	if type(problem) == "userdata" then
 		error(problem, 0) -- a cancellation: M.cut_off ends what runs
 	end
 	if not ok then -- something else has ended the run: nothing would watch these tasks
-		pcall(coordinator.cancel, world, END_MS)
+		world.unit.lenient = true
+		is_known, left = pcall(coordinator.cancel, world, END_MS)
 	end
 	run.placed[key] = nil
 	registry.close(world.place)
+	if problem and (not is_known or left[1]) then
+		attempt.warn("TASKS_LEFT", ("Step %s: %s of its tasks may still run on %s"):format(key, is_known and #left or "some",
+			world.executor.name), { step = key, run = run.id })
+	elseif problem then
+		world.unit:forget()
+	end
 	if not ok then
 		error(problem, 0)
-	elseif problem and left[1] then
-		events.warn(run, ("Step %s: %d of its tasks may still run on %s"):format(key, #left, world.executor.name), key)
-	end
-	if problem and not left[1] then
-		world.unit:forget()
 	end
 	if problem and problem.code == doubt.CODE then
 		run.doubt = run.doubt or problem
