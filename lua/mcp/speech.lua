@@ -1,11 +1,12 @@
 -- speech: what an answer says of further calls, as a client of MCP makes them: a tool and its arguments in place of a command line.
 -- What no tool of this server can do is said to be for a person. `fix_command` becomes `fix_call`, the params of tools/call; it is
--- computed under the rules of lua/project/repair.lua, and only its form changes here. Texts of commands lose nothing: a flag of
--- another program stays as it is.
+-- computed under the rules of lua/project/repair.lua, and only its form changes here. Texts that a command of the project has written
+-- stay as they are, but for a hint that is a command line of runner's, or has one in quotes.
 
 local command_line = require "runner.core.command_line"
 local contract = require "runner.declare.contract"
 local flags = require "runner.declare.flags"
+local host = require "runner.host"
 local json = require "runner.json"
 local tables = require "runner.core.tables"
 
@@ -22,6 +23,10 @@ local OURS = {
 	{ "Run the command with %-%-help to", "Look at its inputSchema to" }, { "flag that %-%-help lists", "name that its inputSchema has" },
 	{ ", or ask for more bytes with %-%-max%-bytes", "" }, { "the file of meta%.rest", "the resource of meta.rest" },
 }
+-- Codes that runner gives the answer of a project's command itself, in its own words; limits, whose advice alone is its own.
+local RAISED = tables.set [[INPUT_REQUIRED EDITOR_REQUIRED NO_TTY CONFIRMATION_REQUIRED PERSON_REQUIRED INVALID_CURSOR INCOMPLETE
+	OUTPUT_TOO_LARGE APPROVAL_PENDING WARNINGS_AS_ERRORS LIST_TRUNCATED FIELDS_LEFT_OUT]]
+local LIMITS = tables.set "TIMEOUT STALLED"
 local CONFIRMING = { "%-%-confirm%-destructive", "%-%-yes%f[^%w-]", "%-%-live%f[^%w-]" }
 
 -- Words before a flag that is spoken of, and not passed to some program.
@@ -58,6 +63,9 @@ local function put(row, arguments, name, text)
 	if not schema or text == nil then
 		return false
 	elseif schema.type ~= "array" then
+		if arguments[name] ~= nil then
+			return false -- given twice
+		end
 		arguments[name] = value_of(schema, text)
 		return arguments[name] ~= nil
 	end
@@ -127,39 +135,49 @@ local function spelt(call)
 	return next(call.arguments) and call.name .. " " .. json.encode(call.arguments) or call.name
 end
 
--- The command line at the beginning of a text as a call, and what follows it; false: it is none of a tool.
-local function spoken_call(server, text)
-	local line = text:sub(1, MOST_LINE):match "^[^\n;'\"()]*"
-	local rest = text:sub(#line + 1)
-	local words = {}
-	for word in line:sub(#PROGRAM + 1):gmatch "[%w-]+" do
-		words[#words + 1] = word
-	end
-	if not command_of(server.outside.rows(false), words) then
+-- A text that is a command line and nothing else, as a call; false: no tool can do it, or all of it; nil: it is none of runner's.
+local function whole_line(server, text)
+	local words = #text <= MOST_LINE and text:sub(1, #PROGRAM) == PROGRAM and command_line.split(text:sub(#PROGRAM + 1))
+	if not words or not command_of(server.outside.rows(false), words) then
 		return nil
 	end
-	while #line > #PROGRAM do
-		local call = M.call(server, line)
-		if call then
-			return spelt(call), rest
-		end
-		local shorter = line:match "^(.-)[%s,.:]+[^%s]*$" or ""
-		rest, line = line:sub(#shorter + 1) .. rest, shorter
-	end
-	return false
+	local call = not text:find "[,.:!?]%f[%s\0]" and M.call(server, text)
+	return call and spelt(call) or false
 end
 
-local function with_calls(server, text)
+-- The tool that is named in the middle of a sentence, and where its name ends; false: it is none of the tools.
+local function named_tool(server, text, at)
+	local words = {}
+	for word in text:match("^[%w .-]*", at + #PROGRAM):sub(1, MOST_LINE):gmatch "[%w-]+" do
+		words[#words + 1] = word
+	end
+	local row, n = command_of(server.outside.rows(false), words)
+	local tool = row and command_of(server:rows(false), { row.command })
+	return row and (tool and tool.tool.name or false), row and text:match(("[%w-]+[ .]+"):rep(n) .. "[%w-]+()", at)
+end
+
+-- The command line that stands apart at a place of a text: in quotes, or, in runner's own, behind a colon. nil: it is in a sentence.
+local function line_apart(text, at, is_ours)
+	local quote = text:sub(at - 1, at - 1):match "['\"`]"
+	if quote and at > 1 then
+		return text:match("^[^" .. quote .. "]*%f[" .. quote .. "]", at)
+	elseif is_ours and (at == 1 or text:find("^[:,] ", at - 2)) then
+		return text:sub(at, (text:match("^.-()[;,.]%f[%s\0]", at) or #text + 1) - 1)
+	end
+end
+
+local function with_calls(server, text, is_ours, is_hint)
 	local out, from, is_said = {}, 1, true
 	for at in text:gmatch "%f[%w]()runner %l" do
-		local call, rest = nil, nil
-		if at >= from then
-			call, rest = spoken_call(server, text:sub(at))
+		local line = at >= from and is_hint and line_apart(text, at, is_ours)
+		local said, last = line and whole_line(server, line), line and at + #line
+		if not said and is_ours and at >= from and not (said == false and line:find "%-%-") then
+			said, last = named_tool(server, text, at)
 		end
-		is_said = is_said and call ~= false
-		if call then
-			out[#out + 1] = text:sub(from, at - 1) .. call
-			from = #text - #rest + 1
+		is_said = is_said and said ~= false
+		if said then
+			out[#out + 1] = text:sub(from, at - 1) .. (at == 1 and line and "Call " or "") .. said
+			from = last
 		end
 	end
 	return table.concat(out) .. text:sub(from), is_said
@@ -179,16 +197,25 @@ local function with_names(row, text)
 	return out, is_said
 end
 
--- A text as it is said here, and whether all of it can be.
-local function spoken(server, row, text)
-	if #text > MOST_TEXT then
+-- A text as it is said here, and whether all of it can be. What a command says of other programs stays as it is.
+local function spoken(server, row, text, is_ours, is_hint)
+	if #text > MOST_TEXT or not is_ours and not is_hint then
 		return text, true
 	end
-	for _, pair in ipairs(OURS) do
+	local call
+	if is_hint and not (is_ours and text:find "[,.:] ") then
+		call = whole_line(server, text)
+	end
+	if call ~= nil then
+		return "Call " .. tostring(call), call ~= false
+	end
+	for _, pair in ipairs(is_ours and OURS or {}) do
 		text = text:gsub(pair[1], pair[2])
 	end
-	local with, calls_said = with_calls(server, text)
-	with = calls_said and text:find "^runner %l[^:;]*$" and with ~= text and "Call " .. with or with
+	local with, calls_said = with_calls(server, text, is_ours, is_hint)
+	if not is_ours then
+		return with, calls_said
+	end
 	local out, names_said = with_names(row, with)
 	return out, calls_said and names_said
 end
@@ -206,12 +233,13 @@ end
 ---@param server runner.mcp.Server
 ---@param row? runner.mcp.Row
 ---@param text any
+---@param is_theirs? boolean a command has written it, and not runner
 ---@return any
-function M.hint(server, row, text)
+function M.hint(server, row, text, is_theirs)
 	if type(text) ~= "string" then
 		return text
 	end
-	local out, is_said = spoken(server, row, text)
+	local out, is_said = spoken(server, row, text, not is_theirs, true)
 	if is_said then
 		return out
 	elseif confirms(text) then
@@ -220,21 +248,26 @@ function M.hint(server, row, text)
 	return TO_PERSON .. text
 end
 
-local function message(server, row, text)
-	return type(text) == "string" and (spoken(server, row, text)) or text
-end
-
 -- --- an answer ------------------------------------------------------------------------------------
 
-local function of_problem(server, row, problem)
-	problem.message = message(server, row, problem.message)
-	problem.suggestion, problem.fix_required = M.hint(server, row, problem.suggestion), M.hint(server, row, problem.fix_required)
+-- A problem of an answer: of a command's own texts only command lines are said otherwise. A message says no call.
+local function of_problem(server, row, problem, is_theirs)
+	local hint, code = problem.suggestion, tostring(problem.code)
+	local is_limit = LIMITS[code] and type(hint) == "string" and hint:find "%-%-[%l-]*timeout"
+	is_theirs = is_theirs and not RAISED[code]
+	if type(problem.message) == "string" then
+		problem.message = (spoken(server, row, problem.message, not is_theirs))
+	end
+	problem.suggestion = M.hint(server, row, hint, is_theirs and not is_limit)
+	problem.fix_required = M.hint(server, row, problem.fix_required,
+		is_theirs and problem.fix_required ~= (host.registry_code(code) or {}).hint)
 end
 
 local function of_error(server, row, e, own)
-	of_problem(server, row, e)
+	local is_theirs = row and row.path and e.phase ~= "validation"
+	of_problem(server, row, e, is_theirs)
 	for _, problem in ipairs(type(e.errors) == "table" and e.errors or {}) do
-		of_problem(server, row, problem)
+		of_problem(server, row, problem, is_theirs)
 	end
 	for _, way in ipairs(type(e.alternatives) == "table" and e.alternatives or {}) do
 		way.flag = type(way.flag) == "string" and way.flag:gsub("^%-%-", ""):gsub("-", "_") or way.flag
@@ -273,7 +306,7 @@ function M.of(server, row, envelope, own)
 		of_error(server, row, e, own)
 	end
 	for _, warning in ipairs(type(envelope.warnings) == "table" and envelope.warnings or {}) do
-		of_problem(server, row, warning)
+		of_problem(server, row, warning, row and row.path)
 	end
 	if type(meta) == "table" and type(meta.truncation_hint) == "string" then
 		local call = M.call(server, meta.truncation_hint)

@@ -10,7 +10,7 @@ prepare() {
 	sed -i "s/danger_level = \"safe\",/$changes dry_run = true,/" commands/silence.lua
 	body find 'list = true, args = { { "text", "string", required = true }, { "level", "enum", values = { "debug", "warn" } } },' <<<'return { args }'
 	body token 'args = { { "name", "string", required = true }, { "password", "string", secret = true } },' <<<'return { name = args.name }'
-	body advice 'args = { { "text", "string" } }, exit_codes = { PRECONDITION = { description = "no" } },' <<<'ctx:fail("PRECONDITION", "no", { fix_command = "runner silence 7 --duration 5m", suggestion = "Pass --text, or run git push --all" })'
+	body advice 'args = { { "text", "string" } }, exit_codes = { PRECONDITION = { description = "no" } },' <<<'ctx:fail("PRECONDITION", "no", { fix_command = "runner silence 7 --duration 5m", suggestion = "Pass it, or run git push --all" })'
 	body asks 'interactive = true,' <<<'return { ctx:confirm("Really?") }'
 	body prompts 'interactive = true, args = { { "user_name", "string" } },' <<<'return { ctx:prompt("Name?", { arg = "user_name" }) }'
 	body slow 'timeout = "100ms",' <<<'ctx:sleep(20)'

@@ -128,6 +128,61 @@ describe("what runner says to a client of MCP", function()
 		assert.equal("Pass max-wait", speech.hint(server(), ROWS[2], "Pass --max-wait"))
 	end)
 
+	-- What a command of the project has failed with: its message, and its hint.
+	local function told(text, more)
+		local e = { code = "NOT_FOUND", phase = "execution", message = text, suggestion = text }
+		for key, v in pairs(more or {}) do
+			e[key] = v
+		end
+		speech.of(server(), ROWS[1], { ok = false, error = e }, {})
+		return e.message, e.suggestion
+	end
+
+	it("leaves what a command says of other programs, and makes no call of a sentence", function()
+		for _, text in ipairs { "docker run failed: pass --name web", "See https://x.org/runner job list", "GitHub runner job list 5",
+			"Pass --confirm-destructive to terraform", "Use --verbose with curl", "Add --limit 3 to the query", "Confirm with --yes",
+			"First runner job wait 01X, then retry", "Use runner job wait instead", "the runner alert silence 7 failed",
+			"pass --tags, --all and --severity: runner job wait 01X" } do
+			local message, hint = told(text)
+			assert.equal(text, message)
+			assert.equal(text, hint)
+		end
+		for text, said in pairs {
+			["runner job wait 01X"] = 'Call job_wait {"id":"01X"}',
+			["runner job wait '01 X' --for \"5 s\""] = 'Call job_wait {"for":"5 s","id":"01 X"}',
+			["Run 'runner job wait 01X' again"] = "Run 'job_wait {\"id\":\"01X\"}' again",
+			["Run `runner job wait '01 X'` again"] = "Run `job_wait {\"id\":\"01 X\"}` again",
+			["runner job wait 01X failed"] = "For a person at a terminal: runner job wait 01X failed",
+			["runner job wait 01X --until x"] = "For a person at a terminal: runner job wait 01X --until x",
+			["runner job wait 01X."] = "For a person at a terminal: runner job wait 01X.",
+			["runner job wait 01X, please"] = "For a person at a terminal: runner job wait 01X, please",
+			["runner job wait 01X --id 02X"] = "For a person at a terminal: runner job wait 01X --id 02X",
+			["Run 'runner lint' first"] = "For a person at a terminal: Run 'runner lint' first",
+		} do
+			local message, hint = told(text)
+			assert.equal(text, message, "no message has a call")
+			assert.equal(said, hint)
+		end
+	end)
+
+	it("speaks of tools and arguments in runner's own texts alone, and of no call in a message", function()
+		local message, hint = told("runner job wait 01X needs --limit", { phase = "validation" })
+		assert.equal("job_wait 01X needs limit", message)
+		assert.equal("For a person at a terminal: runner job wait 01X needs --limit", hint)
+		message, hint = told("'runner job wait 01X' needs --limit; see runner job logs 01X for more", { phase = "validation" })
+		assert.equal("'job_wait 01X' needs limit; see job_logs 01X for more", message)
+		assert.equal([['job_wait {"id":"01X"}' needs limit; see job_logs 01X for more]], hint)
+		assert.equal("Only the person can confirm it", select(2, told("Confirm with --yes", { code = "INPUT_REQUIRED" })))
+		local e = { code = "CONFIRMATION_REQUIRED", message = "m", fix_required = "Use a flag that --help lists" }
+		speech.of(server(), ROWS[1], { ok = false, error = e, warnings = { { code = "MINE", message = "use --limit" },
+			{ code = "LIST_TRUNCATED", message = "3 of 9 items; --limit 0 prints all" } } }, {})
+		assert.equal("Use a name that its inputSchema has", e.fix_required)
+		local shown = { ok = true, warnings = { { code = "MINE", message = "use --limit" }, { code = "LIST_TRUNCATED", message = "--limit 0" } } }
+		speech.of(server(), ROWS[1], shown)
+		assert.equal("use --limit", shown.warnings[1].message)
+		assert.equal("limit 0", shown.warnings[2].message)
+	end)
+
 	local function fixed(line, own, progressive)
 		local e = { ok = false, error = { code = "VALIDATION_ERROR", phase = "validation", message = "m", fix_command = line } }
 		speech.of(server(progressive), ROWS[1], e, own or {})
@@ -147,8 +202,8 @@ describe("what runner says to a client of MCP", function()
 			"runner nothing here", "runner alert silence 7 --confirm-destructive", "runner alert list | sh", "runner alert list --limit" } do
 			assert.is_nil(fixed(line))
 		end
-		local told = { ok = false, error = { code = "X", message = "m", fix_command = "runner workflow resume 01X" } }
-		assert.equal("For a person at a terminal: runner workflow resume 01X", speech.of(server(), ROWS[1], told, {}).error.suggestion)
+		local resumed = { ok = false, error = { code = "X", message = "m", fix_command = "runner workflow resume 01X" } }
+		assert.equal("For a person at a terminal: runner workflow resume 01X", speech.of(server(), ROWS[1], resumed, {}).error.suggestion)
 		local e = { ok = false, error = { code = "X", message = "m", fix_command = "chmod +x deploy.sh" } }
 		assert.equal("chmod +x deploy.sh", speech.of(server(), ROWS[1], e, {}).error.fix_command)
 	end)
