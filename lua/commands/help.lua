@@ -191,6 +191,10 @@ return {
 	},
 	validate = function(values)
 		local problem = attempt.project.problem
+		if values.command[1] and not (attempt.call.places[1] or attempt.framework.help) then -- behind `--`: nobody typed "help"
+			return { { field = "command", code = "INVALID_ARGUMENT", message = "No command stands in front of '--', so nothing was run",
+				fix_required = "Write the command's name without '--' in front of it" } }
+		end
 		return not (problem and problem.unread) and topic.problems(values, attempt.project) or nil -- else it is not known
 	end,
 	run = function(values)

@@ -28,7 +28,7 @@ local function text(value)
 end
 
 local function words_of(name, confirmed)
-	local words = {}
+	local words = { attempt.framework.quiet and "--runner-quiet" or nil } -- in front, where it is no argument of the command
 	for word in name:gmatch "%S+" do
 		words[#words + 1] = word
 	end

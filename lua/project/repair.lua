@@ -210,7 +210,7 @@ local function own_in_front(argv)
 		end
 		i = argv_parser.last_of(argv[i], i, false) + 1
 	end
-	return table.move(argv, 1, i - 1, 1, {}), table.move(argv, i, #argv, 1, {})
+	return table.move(argv, 1, i - 1, 1, {}), table.move(argv, argv[i] == "--" and i + 1 or i, #argv, 1, {})
 end
 
 local function repair(whole_argv, project)

@@ -7,10 +7,10 @@
 return {
 	bash = [==[
 _runner_completion() {
-	local program=${COMP_WORDS[0]} value words=() word glue= found
+	local program=${COMP_WORDS[0]} value words=() word glue= found typed
 	[[ $program == */* ]] && program=runner
 	for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
-		if [[ $word == [=:] && ${#words[@]} -gt 0 ]]; then
+		if [[ $word && -z ${word//[=:]} && ${#words[@]} -gt 0 ]]; then
 			words[-1]+=$word glue=1
 		elif [[ $glue && $word != -* ]]; then
 			words[-1]+=$word glue=
@@ -18,17 +18,23 @@ _runner_completion() {
 			words+=("$word") glue=
 		fi
 	done
-	COMPREPLY=()
+	COMPREPLY=() word=${words[-1]}
+	[[ $word != -*=* ]] || word=${word#*=}
+	while [[ $word && ! (${word: -1} == [=:] && $COMP_WORDBREAKS == *"${word: -1}"*) ]]; do
+		word=${word%?}
+	done
+	typed=$word # of the value, in front of what bash puts a candidate in the place of
 	found=$(command "$program" completion bash --format tsv -- "${words[@]}" 2>/dev/null </dev/null) || return 0
 	if [[ $found != *$'\t'* ]] && ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)); then
 		local - IFS=$'\n'
 		set -f
 		COMPREPLY=($found)
+		COMPREPLY=("${COMPREPLY[@]#"$typed"}")
 		return 0
 	fi
 	while IFS=$'\t' read -r value word; do # an older bash, or an older runner, which quotes nothing
 		[[ -z $value || $found != *$'\t'* ]] || printf -v value %q "$value"
-		[[ -z $value ]] || COMPREPLY+=("$value")
+		[[ -z $value ]] || COMPREPLY+=("${value#"$typed"}")
 	done <<<"$found"
 }
 complete -o default -o nosort -F _runner_completion runner

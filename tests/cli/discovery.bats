@@ -168,15 +168,52 @@ offers() {
 	cmp now older_bash
 }
 
+@test "bash gets no more than what follows the last colon or = that it breaks words at" {
+	mkdir bin
+	ln -s "$RUNNER" bin/runner
+	command_file greet <<<'return { description = "x", danger_level = "safe", args = { { "who", "enum", values = { "c:d", "c::e", "a b:c", "k=v:w" } } , { "kind", "enum", values = { "k:x", "k:y", "z=1" } } }, run = function() return {} end }'
+	answers 0 greet --kind k:x
+	cat >ask.bash <<-'BASH'
+		source <(runner completion bash)
+		ask() { COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _runner_completion; echo "${COMPREPLY[*]}"; }
+		all() {
+			ask runner greet --who c : ''
+			ask runner greet --who c :
+			ask runner greet --who c :: e
+			ask runner greet --who = k = v : w
+			ask runner greet --kind = k :
+			ask runner greet --kind = z = ''
+			ask runner greet --kind = ''
+			ask runner greet --who c
+		}
+		all
+		eval "$(declare -f _runner_completion | sed 's/BASH_VERSINFO\[0\]/4/; s/BASH_VERSINFO\[1\]/3/')"
+		echo
+		all
+		COMP_WORDBREAKS=' ='
+		echo
+		ask runner greet --who c:
+		ask runner greet --kind = k:
+	BASH
+	run env -i "${CLEAN_ENV[@]}" PATH="$PWD/bin:$PATH" bash ask.bash
+	local both=$'d :e\nd :e\ne\nw\nx y\n1\nk:x k:y z=1\nc:d c::e'
+	[ "$output" = "$both"$'\n\n'"$both"$'\n\nc:d c::e\nk:x k:y' ]
+}
+
 @test "an interactive bash completes at a Tab, in the place of the word" {
 	load lib/tmux
 	command -v tmux >/dev/null || skip "no tmux here"
 	mkdir bin
 	ln -s "$RUNNER" bin/runner
+	command_file colon <<<'return { description = "x", danger_level = "safe", args = { { "to", "enum", values = { "c:d", "e" } } }, run = function() return {} end }'
+	answers 0 colon
 	start_shell
 	type_line "PATH=$PWD/bin:\$PATH; source <(runner completion bash)"
 	mux send-keys "runner deploy --target=p" Tab
 	on_screen 'runner deploy --target=prod'
+	mux send-keys C-c
+	mux send-keys "runner colon --to=c:" Tab
+	on_screen 'runner colon --to=c:d'
 	mux send-keys C-c
 	end_shell
 }

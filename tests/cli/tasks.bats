@@ -929,3 +929,27 @@ none_left() {
 	call two
 	expect '"set -x" in e.error.suggestion'
 }
+
+@test "-- in front of a name runs nothing and says so, with the call that was meant" {
+	printf 'return { tasks = { color = { description = "x", shell = "echo ran >>ran" }, drop = { description = "x", danger_level = "destructive", shell = "echo dropped >>ran" } } }\n' >tasks.lua
+	answers 2 -- color
+	expect 'e.error.code == "VALIDATION_ERROR" and "nothing was run" in e.error.message and e.error.fix_command == "runner color"'
+	answers 2 --quiet -- color
+	expect 'e.error.fix_command == "runner --quiet color"'
+	answers 2 -- drop
+	expect 'e.error.code == "VALIDATION_ERROR" and "fix_command" not in e.error'
+	answers 2 -- nothing
+	[ ! -e ran ]
+	answers 0 --help -- color
+	answers 0 --
+	answers 0 help -- color
+}
+
+@test "--quiet reaches what a task needs, and no argument of its own" {
+	printf 'return { tasks = { inner = { description = "x", args = { { "quiet", "boolean" } }, shell = "echo from-inner; echo quiet=$quiet >got" }, outer = { description = "x", needs = { "inner" }, shell = "echo from-outer" } } }\n' >tasks.lua
+	answers 0 outer
+	grep -q from-inner err.txt
+	answers 0 outer --quiet
+	[ ! -s err.txt ]
+	[[ $(cat got) != *true* ]]
+}
