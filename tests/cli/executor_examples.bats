@@ -208,9 +208,9 @@ asks() {
 	mkdir -p bin
 	printf '#!/bin/sh\nprintf "%%s " "$@" >said; cat >>said; echo "Job <1> is submitted to queue <q>."\n' >"bin/$2"
 	chmod +x "bin/$2"
-	printf '{"version": 1, "token": "rn-a-1.1", "tasks": 3, "directory": "%s", "argv": ["runner", "a b"], %s "executor": {"cpus": 4, "gpus": "a100:2",
+	printf '{"version": 1, "token": "rn-a-1.1", "tasks": 3, "directory": "%s", "argv": ["runner", "a b"], %s "executor": {"cpus": 4, "gpus": %s,
 		"time_ms": 1801000, "at_once": 2, "partition": "long", "account": "lab", "options": ["--more"], "environment": {"A": "it is"}}}' \
-		"$PWD" "${3:-}" | PATH="$PWD/bin:$PATH" "$ROOT/examples/executors/$1/submit" own >answer || true
+		"$PWD" "${3:-}" "${4:-2}" | PATH="$PWD/bin:$PATH" "$ROOT/examples/executors/$1/submit" own >answer || true
 	tr -s '\n' ' ' <said
 }
 
@@ -222,9 +222,16 @@ asks() {
 	[[ $(asks htcondor condor_submit "$with") == *'request_cpus = 4 max_materialize = 2 accounting_group = lab request_gpus = 2 request_memory = 4GB '* ]]
 	[[ $(<said) == *'allowed_job_duration = 1801'*$'--more\nown\nqueue 3'* ]]
 	[[ $(asks flux flux) == *'--cc=1-3 --job-name=rn-a-1.1/{cc} '*'--queue=long --bank=lab --cores-per-task=4 --gpus-per-task=2 --time-limit=1801s --more own /bin/sh -c '* ]]
-	rm said answer
+	rm -f said answer
 	asks flux flux "$with" 2>/dev/null || true
 	[[ $(<answer) == *'"refused"'*memory* ]]
+	rm -f said answer
+	for kind in "lsf bsub" "pbs qsub" "htcondor condor_submit" "flux flux" "gridengine qsub"; do
+		asks "${kind% *}" "${kind#* }" "" '"a100:2"' 2>/dev/null || true
+		[[ $(<answer) == *'"refused"'*GPU* ]]
+		[ ! -e said ]
+		rm answer
+	done
 }
 
 @test "what the queue refuses is the step's failure, in its words" {

@@ -11,6 +11,7 @@ local M = {}
 M.MISSES = 4 -- polls without a sign of life that prove a loss
 M.FAILURES = 5 -- losses of one chunk in a row, then it fails
 M.BUSY = 100 -- submissions in a row that a queue without anything of ours was too busy for: more than an hour
+M.NOT_TAKEN = 10 -- the same, that failed in a way of which nothing is known: minutes
 M.SILENCE_MS = 24 * 3600 * 1000 -- how long a queue may not answer
 local BACKOFF_MS, BACKOFF_MAX_MS = 1000, 60000
 

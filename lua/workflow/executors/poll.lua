@@ -59,10 +59,13 @@ end
 
 local STATES = { completed = "completed", failed = "failed", doubt = "doubt", parked = "planned" }
 
--- One that is parked waits until its time has come, and no longer than it said, whatever clocks say.
-local function of_result(c, result)
+-- One that is parked waits until its time has come, and no longer than it said, whatever clocks say. What has ended before it was
+-- submitted has another clock, by which no time is up.
+local function of_result(c, chunk, result)
 	local wall = c.world.wall()
-	local wait = result.state == "parked" and math.min(math.max(result.wake_ms - wall, 0), result.wait_ms or math.huge)
+	local is_ahead = (result.ended_ms or wall) < (chunk.queued_ms or 0)
+	local wait = result.state == "parked" and (is_ahead and result.wait_ms
+		or math.min(math.max(result.wake_ms - wall, 0), result.wait_ms or math.huge))
 	return { state = STATES[result.state], failures = 0, again = 0, started_ms = math.min(result.started_ms or wall, wall),
 		ended_ms = math.min(result.ended_ms or wall, wall), due_ms = wait and wall + wait, due_at = wait and c.world.now() + wait, why = false }
 end
@@ -77,7 +80,7 @@ function M.import(c, chunk, result)
 		return
 	end
 	chunk.seen_at = nil
-	local changes = of_result(c, result)
+	local changes = of_result(c, chunk, result)
 	local imported = c.world.import(chunk, function(db)
 		write(c, db, chunk, changes)
 	end)
@@ -181,6 +184,9 @@ local function look_at(c, row, answers)
 	row.job = answer and answer.job or row.job
 	if row.phase == "look" then
 		answers = M.look_up(c, row, answers) and answers or nil
+		if row.phase == "later" then
+			submit.not_taken(c, row)
+		end
 	elseif answer then
 		note_pending(c, row, answer)
 	end

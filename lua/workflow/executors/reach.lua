@@ -73,17 +73,22 @@ local function put(unit, slice)
 	local path = unit.dir .. "/" .. (is_plain(slice.name) and slice.name or raise("A file has no plain name"))
 	local bytes = via.unpacked(slice.data) or raise("What came is not what was sent", "Try again")
 	if slice.from == 0 and #bytes == slice.total then
-		assert(fs.write(path, bytes, FILE))
-		return
+		return step_folder.write(path, bytes)
 	end
 	local part = path .. ".part"
 	if slice.from == 0 then
-		assert(fs.write(part, "", FILE, false))
+		step_folder.write(part, "")
 	end
 	local file <close> = assert(io.open(part, "r+b"))
 	assert(file:seek("set", slice.from))
-	assert(file:write(bytes))
-	assert(file:close())
+	local ok, message = file:write(bytes)
+	if ok then
+		ok, message = file:close()
+	end
+	if not ok then
+		errors.raise("RESOURCE_EXHAUSTED", ("Can't write %s: %s"):format(part, message or "there is no room"),
+			{ retryable = false, fix_required = "Make room there" })
+	end
 	if slice.from + #bytes == slice.total then
 		assert(fs.fsync(part))
 		assert(fs.rename(part, path))
@@ -112,7 +117,7 @@ local function submit_once(reached, unit, base, s)
 			return note_job(base, states[s.token].job or "known")
 		end
 	end
-	assert(fs.write(base .. ".trying", "", FILE))
+	step_folder.write(base .. ".trying", "")
 	local executor = reached.executor
 	local program = executor.runner or fs.readlink "/proc/self/exe"
 	local answer, problem = place:submit { token = s.token, tasks = s.tasks, dir = unit.dir, executor = executor, memory = s.memory,

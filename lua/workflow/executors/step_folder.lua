@@ -87,6 +87,9 @@ local function decoded(path, text)
 	return type(value) == "table" and value or raise(path .. " is damaged", payload.DAMAGED, { path = path })
 end
 
+---Raises RESOURCE_EXHAUSTED where there is no room, OUTPUT_FAILED for whatever else.
+---@param path string
+---@param text string
 local function write(path, text)
 	local ok, message, errno = fs.write(path, text, FILE)
 	if not ok then
@@ -94,6 +97,8 @@ local function write(path, text)
 			{ retryable = false, fix_required = "Make room in the shared directory", context = { path = path } })
 	end
 end
+
+M.write = write
 
 -- --- making and opening --------------------------------------------------------------------------
 

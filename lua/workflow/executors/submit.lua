@@ -164,17 +164,26 @@ local function refused(c, row, problem)
 		{ suggestion = problem.suggestion, retryable = false, side_effects = effects_so_far(c) })
 end
 
--- Nothing was taken; the same again, later. A queue that takes nothing of ours for so long, though
+-- Nothing was taken, so many times in a row; the same again, later. A queue that takes nothing of ours for so long, though
 -- nothing of ours is in it, won't.
-local function postpone(c, row, problem)
-	c.busy = c.busy + 1
-	if c.busy >= conclusions.BUSY and c.placed == row.open then
+local function again_later(c, row, times, most, problem)
+	if times >= most and c.placed == row.open then
 		row.gone = true
-		c.problem = c.problem or errors.new("UNAVAILABLE", ("The executor took no submission, %d times: %s"):format(c.busy, problem.message),
+		c.problem = c.problem or errors.new("UNAVAILABLE", ("The executor took no submission, %d times: %s"):format(times, problem.message),
 			{ suggestion = problem.suggestion, retryable = false, side_effects = effects_so_far(c), context = { transient = true } })
 	end
-	c.submit_at = math.max(c.submit_at, c.world.now() + conclusions.backoff(c.busy))
+	c.submit_at = math.max(c.submit_at, c.world.now() + conclusions.backoff(times))
 	M.set(c, row, "submitting", problem.message)
+end
+
+---A submission has failed, and the queue has proved by now that it doesn't have it.
+---@param c runner.workflow.Coordinator
+---@param row table
+function M.not_taken(c, row)
+	if row.failure then
+		row.failures = (row.failures or 0) + 1
+		again_later(c, row, row.failures, conclusions.NOT_TAKEN, row.failure)
+	end
 end
 
 local function next_turn(c)
@@ -198,8 +207,10 @@ local function submit(c, row)
 	elseif row.phase == "refused" then
 		refused(c, row, problem)
 	elseif row.phase == "later" then
-		postpone(c, row, problem)
+		c.busy = c.busy + 1
+		again_later(c, row, c.busy, conclusions.BUSY, problem)
 	else
+		row.failure = problem
 		M.set(c, row, "submitting", problem.message)
 	end
 	c.poll_at = math.min(c.poll_at, world.now() + world.executor.poll_ms)

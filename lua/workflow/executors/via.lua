@@ -30,11 +30,11 @@ local OPTIONS = { "BatchMode=yes", "ConnectTimeout=5", "ConnectionAttempts=1", "
 local FOR_GOOD = { "Permission denied %([%w,-]+%)%.?$", "^Host key verification failed%.?$", "^Bad owner or permissions on ",
 	": terminating, %d+ bad configuration options", "^Unable to negotiate with .+: no matching " }
 
----Bytes as they travel: text as it is, which is faster by far, else base64.
+---Bytes as they travel: text as it is, which is faster by far, else base64. (JSON writes six bytes for a control character.)
 ---@param bytes string
 ---@return { size: integer, text: string?, base64: string? } part
 function M.packed(bytes)
-	if utf8.len(bytes) and not bytes:find "%z" then
+	if utf8.len(bytes) and not bytes:find "[%z\1-\8\11\12\14-\31\127]" then
 		return { size = #bytes, text = bytes }
 	end
 	return { size = #bytes, base64 = encoding.base64(bytes) }
@@ -87,11 +87,11 @@ local function unreached(executor, result)
 		suggestion = ("Is it up, and does this work, without a question: ssh -o BatchMode=yes %s true"):format(executor.via) }
 end
 
--- The envelope: the last line that is one. Start files of a shell may print, too.
+-- The envelope: the last line that is one. Start files of a shell may print, too, also in front of it in its line.
 local function envelope_of(text)
 	local found
 	for candidate in text:gmatch "[^\n]+" do
-		found = candidate:sub(1, 1) == "{" and json.decode(candidate) or found
+		found = json.decode(candidate:match '{"ok":.*' or "") or found
 	end
 	return type(found) == "table" and found or nil
 end

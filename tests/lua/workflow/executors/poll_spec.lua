@@ -58,9 +58,50 @@ describe("a look at a submission in doubt", function()
 		assert.equal("look 2; placed 0, placed 0", look(c, false))
 		assert.equal("later 3; placed 0, placed 0", look(c, false))
 		assert.same({}, c.set)
+	end)
+
+	it("waits before a submission that failed is made again, and gives up one that is never taken", function()
+		local c = coordinator "look"
+		c.row.failure, c.submit_at = { message = "reservation" }, 0
+		for n = 1, 9 do
+			c.row.phase, c.row.nones = "look", 2
+			look(c, false)
+			assert.same({ "submitting 1 reservation" }, c.set)
+			assert.equal(5 + math.min(1000 << (n - 1), 60000), c.submit_at)
+			assert.is_nil(c.problem or c.row.gone)
+		end
+		c.row.phase, c.row.nones, c.placed = "look", 2, 3
+		look(c, false)
+		assert.is_nil(c.problem) -- something of ours is in the queue
+		c.row.phase, c.row.nones, c.placed = "look", 2, 2
+		look(c, false)
+		assert.equal("UNAVAILABLE", c.problem.code)
+		assert.truthy(c.problem.message:find("11 times: reservation", 1, true))
+		assert.is_true(c.row.gone)
+	end)
+
+	it("knows no failure of an earlier process", function()
+		local c = coordinator "look"
+		for _ = 1, 3 do
+			look(c, false)
+		end
+		assert.equal("later", c.row.phase)
+		assert.same({}, c.set)
 		c.asked = nil
 		assert.equal("later 3; placed 0, placed 0", look(c, false))
 		assert.is_nil(c.asked)
+	end)
+
+	it("waits as long as a task has asked for, whatever the clock of its host says", function()
+		local DAY = 24 * 3600 * 1000
+		for off, wait in pairs { [0] = 298000, [-DAY] = 300000, [DAY] = 300000 } do
+			local c = coordinator "submitted"
+			local chunk = c.chunks[1]
+			chunk.queued_ms = 990000 -- by our clock, which says 1,000,000 now
+			c.results[1] = { generation = 7, state = "parked", ended_ms = 998000 + off, wake_ms = 1298000 + off, wait_ms = 300000 }
+			look(c, tasks("running", "running"))
+			assert.same({ "planned", 1000000 + wait, 5 + wait }, { chunk.state, chunk.due_ms, chunk.due_at }, tostring(off))
+		end
 	end)
 
 	it("believes what its folder has, whatever the queue says", function()

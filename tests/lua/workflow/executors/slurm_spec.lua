@@ -55,6 +55,13 @@ describe("a refusal of sbatch", function()
 		["sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"] = "refused",
 		["sbatch: error: Batch job submission failed: Invalid qos specification"] = "refused",
 		["sbatch: error: Batch job submission failed: Access/permission denied"] = "refused",
+		["sbatch: error: Batch job submission failed: Requested reservation is invalid"] = "refused",
+		["sbatch: error: Batch job submission failed: Invalid license specification"] = "refused",
+		["sbatch: error: Batch job submission failed: Job dependency problem"] = "refused",
+		["sbatch: error: Batch job submission failed: Invalid node name specified"] = "refused",
+		["sbatch: error: Batch job submission failed: Invalid wckey specification"] = "refused",
+		["sbatch: error: Batch job submission failed: Invalid burst buffer specification"] = "refused",
+		["sbatch: error: Batch job submission failed: Requested operation not supported on this system"] = "refused",
 		["sbatch: error: QOSMaxSubmitJobPerUserLimit sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit"
 			.. " limit, user's size and/or time limits)"] = "busy",
 		["sbatch: error: AssocMaxSubmitJobLimit"] = "busy",

@@ -1,3 +1,4 @@
+local json = require "runner.json"
 local via = require "runner.workflow.executors.via"
 
 local executor = { name = "q", kind = "command", via = "login" }
@@ -36,6 +37,48 @@ describe("via: what a call of ssh came to", function()
 			local problem = came_to { status = 255, stderr = said }
 			assert.is_nil(problem.for_good)
 			assert.equal("UNAVAILABLE", problem.code)
+		end
+	end)
+end)
+
+describe("bytes that travel", function()
+	it("come back as they were, and grow by half at most", function()
+		local all = {}
+		for b = 0, 255 do
+			all[b + 1] = string.char(b)
+		end
+		for _, bytes in ipairs { "", "a line\n\tand more\r\n", "grün", "\0", ("\1"):rep(9999), ("\27[1m"):rep(999),
+			("\127"):rep(999), table.concat(all) } do
+			local sent = json.encode(via.packed(bytes))
+			assert.equal(bytes, via.unpacked(json.decode(sent)))
+			assert.is_true(#sent < #bytes * 1.5 + 60, sent:sub(1, 80))
+		end
+	end)
+
+	it("are nothing where a part is missing", function()
+		assert.is_nil(via.unpacked { size = 3, text = "ab" })
+		assert.is_nil(via.unpacked { size = 3 })
+		assert.is_nil(via.unpacked "abc")
+	end)
+end)
+
+describe("an answer of the host", function()
+	local function data_of(stdout)
+		return via.answer(executor, { stdout = stdout, ok = true, status = 0 })
+	end
+
+	it("is the last envelope, whatever start files print", function()
+		local envelope = '{"ok":true,"data":{"reach":1,"n":2},"error":null}\n'
+		for _, before in ipairs { "", "Welcome!\n", "\27]0;me@login\7", "{ not JSON\n", '{"ok":\n', '{"ok":true,"data":{"reach":1,"n":1}}\n' } do
+			assert.equal(2, data_of(before .. envelope).n, before)
+		end
+	end)
+
+	it("is unknown where there is none", function()
+		for _, stdout in ipairs { "", "hello\n", '{"ok":true,"data":{"reach":9}}\n', '{"ok":true,"data":{"reach":1}' } do
+			local data, problem = data_of(stdout)
+			assert.is_nil(data)
+			assert.equal("unknown", problem.kind)
 		end
 	end)
 end)
