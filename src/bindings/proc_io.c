@@ -114,7 +114,7 @@ static void drain(struct proc *p, struct proc_stream *s)
 		return;
 	}
 	if (n <= 0) {
-		s->tap.failed |= n < 0 && errno != EIO; /* of a terminal that no program has open any more */
+		s->tap.failed |= n < 0 && !(errno == EIO && isatty(s->fd)); /* so ends a terminal that no program has open any more */
 		xclose(&s->fd);
 		return;
 	}

@@ -18,7 +18,7 @@ SHORT = 0
 ERRNOS = {
     "fork clone posix_spawn": "EAGAIN ENOMEM", "pipe2": "EMFILE ENFILE", "socket socketpair": "EMFILE ENOBUFS",
     "sendmsg recvmsg": "ENOBUFS ECONNRESET",
-    "signalfd": "EMFILE ENOMEM", "ppoll poll __poll_chk": "EINTR ENOMEM", "waitpid waitid": "EINTR",
+    "signalfd": "EMFILE ENOMEM", "ppoll poll __poll_chk": "EINTR ENOMEM", "waitpid waitid wait4": "EINTR",
     "sigwaitinfo sigtimedwait nanosleep usleep": "EINTR", "sigqueue": "EAGAIN", "kill": "EPERM", "getpgid getsid": "ESRCH",
     "prlimit setrlimit sched_setscheduler": "EPERM", "fsync fdatasync": "EIO ENOSPC", "flock": "EINTR ENOLCK",
     "inotify_init1 inotify_add_watch": "EMFILE ENOMEM", "memfd_create": "EMFILE ENOMEM", "recv": "EINTR ECONNRESET",

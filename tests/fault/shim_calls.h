@@ -71,6 +71,7 @@ int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
 	CALL(int, grantpt, (int fd), (fd)) \
 	CALL(int, unlockpt, (int fd), (fd)) \
 	CALL(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options)) \
+	CALL(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *u), (pid, status, options, u)) \
 	CALL(int, waitid, (idtype_t t, id_t id, siginfo_t *i, int options), (t, id, i, options)) \
 	CALL(int, kill, (pid_t pid, int s), (pid, s)) \
 	CALL(int, sigqueue, (pid_t pid, int s, const union sigval v), (pid, s, v)) \
