@@ -39,10 +39,10 @@ local function reporter(check, node, name)
 		end
 		local entry = node.keys[key] or node
 		found = check.hidden[1] and require("runner.core.mask").masker(check.hidden)(found) or found -- before it is cut
-		local said, fix = require("runner.declare.declaration_messages").of({ kind = "arg", key = key, reason = reason, found = found },
-			("vars.%s.%s"):format(name, key or ""))
+		local said, fix = require("runner.declare.declaration_messages").of({
+			kind = "arg", key = key, reason = reason, found = found, prefix = name }, ("vars.%s.%s"):format(name, key or ""))
 		fix = fix:gsub(" = ", ": ", 1):gsub(", or function.* end$", ""):gsub("{ (.-) }", "[%1]") -- as YAML has it
-		check:add(entry.node and entry or node, said:gsub("argument's", "variable's"), ELSEWHERE[key] or fix)
+		check:add(entry.node and entry or node, said:gsub("argument('? ?)", "variable%1"), ELSEWHERE[key] or fix)
 		return prefix
 	end
 end
