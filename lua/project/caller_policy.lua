@@ -470,7 +470,7 @@ end
 ---@return runner.Error? problem POLICY_INVALID
 function M.take(given)
 	local files, problem = sources(given)
-	names.called = os.getenv(CALLED)
+	names.called = os.getenv(CALLED) or false
 	if names.called ~= "ctx:call" then
 		host.setenv(CALLED, nil) -- what this call starts is none of it
 	end

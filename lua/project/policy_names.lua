@@ -10,8 +10,8 @@ local CALLED_BY = { ["mcp.tools"] = { "mcp.serve" }, ["executor.probe"] = { "exe
 	["workflow.chunk"] = { "workflow.run", "workflow.resume", "workflow.retry", "approve", "reject" } }
 local OPEN = { ["mcp.tools"] = true }
 
----What a built-in command has said of a call that it makes itself: "workflow.resume run_01J", "executor"; nil: somebody else's call.
-M.called = nil ---@type string?
+---What a built-in command has said of a call that it makes itself: "workflow.resume run_01J", "executor"; false: somebody else's call.
+M.called = false ---@type string|false
 
 local MARKS = { ["workflow.resume"] = "^workflow%.resume ", ["workflow.chunk"] = "^executor$", ["executor.probe"] = "^executor$" }
 

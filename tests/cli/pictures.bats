@@ -270,7 +270,8 @@ three_steps() {
 	type_line "clear; \$R work; echo '=='end"
 	on_screen '^==end'
 	now_on_screen '^✓ 1/3 fetch' '^✗ 2/3 unpack +[0-9.]+s +sh exited with status 3: disk full$' '^· 3/3 activate$' '^work: error: '
-	on_screen '^    disk full$'
+	on_screen '^    it stopped$'
+	[ "$(count_of '^ +disk full')" -eq 0 ] # the list and the error have said it
 	[ "$(count_of '^(completed|failed|pending)')" -eq 0 ]
 }
 

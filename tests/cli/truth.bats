@@ -243,7 +243,7 @@ returns() {
 	body one 'args = { { "n", "integer" }, { "where", "string", required = true, code = "INVALID_ENVIRONMENT", pattern = "^[a-z]+$" } },' <<<'return 1'
 	answers 2 one --where a --n x
 	expect 'e.error.code == "VALIDATION_ERROR" and [p.code for p in e.error.errors] == ["INVALID_ARGUMENT"]'
-	expect 'e.error.message == "Invalid n \x27x\x27: expected a whole number" and "--n" in e.error.fix_required'
+	expect 'e.error.message == "Invalid --n \x27x\x27: expected a whole number" and "--n" in e.error.fix_required'
 	answers 2 one --where a --m
 	expect 'e.error.code == "VALIDATION_ERROR" and e.error.errors[0].code == "UNKNOWN_FLAG"'
 	answers 2 one
