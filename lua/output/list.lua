@@ -237,13 +237,19 @@ local function page(a, data, offset, digest, fields)
 	offset = math.min(offset, #all)
 	local last = limit == 0 and #all or math.min(#all, offset + limit)
 	local items, wanted = slice(a, all, offset, last, fields, data)
-	local more = offset + #items < #all
-	last = offset + #items
 	if #items < wanted then
-		require("runner.output.truncate").report_page(#all, #items, M.cursor(last, digest))
+		require("runner.output.truncate").report_page(#all, #items, M.cursor(offset + #items, digest))
 	end
-	report(a, { total = display.get "goes_on" and json.null or #all, returned = #items, truncated = more, has_more = more,
-		next_cursor = more and M.cursor(last, digest) or json.null })
+	local function report_end(count, returned)
+		local more = offset + count < #all
+		report(a, { total = display.get "goes_on" and json.null or #all, returned = returned, truncated = more, has_more = more,
+			next_cursor = more and M.cursor(offset + count, digest) or json.null })
+	end
+	if a.window then -- which may end before the page does
+		require("runner.output.tokens").page = { count = #items, report = report_end }
+	else
+		report_end(#items, #items)
+	end
 	return with_items(data, items)
 end
 

@@ -21,7 +21,22 @@ local SEPARATED = #MARK + 3 -- its bytes in a list
 ---@field count? true only how many there are
 ---@field format "json"|runner.TextFormat of the result
 
+M.page = nil ---@type {count: integer, report: fun(count: integer, returned: integer)}? of a list command (lua/output/list.lua)
+
 local meta, size = truncate.meta, truncate.size
+
+-- Where the page ends: the cursor goes on behind the last item that the caller has seen, or has been told of.
+local function end_page(count, returned)
+	if M.page then
+		M.page.report(count or M.page.count, returned or count or M.page.count)
+	end
+end
+
+-- The items of a page that are in its window.
+local function end_page_of(value, skipped, shown, is_items)
+	local n = type(value) == "table" and #(value.items or value) or 0
+	end_page(is_items and skipped + shown or n, n)
+end
 
 local function tokens_of(bytes)
 	return (bytes + BYTES - 1) // BYTES
@@ -47,7 +62,7 @@ local function choose(elements, around, mark, size_of)
 	if last < #elements then
 		meta("next_token_offset", wanted.offset + wanted.limit)
 	end
-	return table.move(elements, first, last, 1, {}), last < #elements
+	return table.move(elements, first, last, 1, {}), last < #elements, first - 1
 end
 
 -- An element that nothing of has room is left out.
@@ -61,6 +76,7 @@ end
 ---@return string data as JSON
 function M.count(text)
 	meta("token_count", tokens_of(#text))
+	end_page()
 	return "null"
 end
 
@@ -92,7 +108,7 @@ end
 function M.json(data, text)
 	local most = attempt.window.limit and attempt.window.limit * BYTES or math.huge
 	local list, name = list_of(data)
-	local shown, more = choose(list or { data }, list and #text - size(list) + 2 or 0, SEPARATED, function(item)
+	local shown, more, skipped = choose(list or { data }, list and #text - size(list) + 2 or 0, SEPARATED, function(item)
 		return size(item) + 1
 	end)
 	local value = list and json.array(shown) or shown[1]
@@ -101,6 +117,7 @@ function M.json(data, text)
 		value[name] = json.array(shown)
 	end
 	if not more and #shown == #(list or { data }) and #text <= most then
+		end_page()
 		return text
 	end
 	local cut, cuts = size(value) + (more and SEPARATED or 0) > most, {}
@@ -116,6 +133,7 @@ function M.json(data, text)
 		warn_left_out(size(shown[1]))
 		cuts = {}
 	end
+	end_page_of(value, skipped, #shown, list and (not name or name == "items"))
 	for _, row in ipairs(truncate.warnings(cuts)) do
 		attempt.warn(row.code, row.message, row.context)
 	end
@@ -146,6 +164,8 @@ function M.text(text, format)
 	end
 	if more then
 		meta("truncated", true)
+	else
+		end_page()
 	end
 	return out .. (more and mark or "")
 end
