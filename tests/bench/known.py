@@ -6,12 +6,14 @@ until it can call one command, with 30 and with 307 commands (tests/search). As 
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli", "lib"))
+import peers  # noqa: E402
 from mcp import Server  # noqa: E402
 
 SIZES = (30, 307)
@@ -81,12 +83,89 @@ def figures(runner):
             yield what, [served(runner, folder, flags, calls) for folder in folders], limits
 
 
+# --- others ---------------------------------------------------------------------------------
+
+def justfile(runner, folder, to):
+    """The commands of a project as recipes: their names, descriptions, arguments and defaults; what they do is of no matter here."""
+    answer = subprocess.run([runner, "manifest"], cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, timeout=120, check=True).stdout
+    lines = []
+    for path, command in sorted(json.loads(answer)["data"]["commands"].items()):
+        if command.get("builtin") or command.get("subcommands"):
+            continue
+        words = []
+        for name, flag in command.get("flags", {}).items():
+            default = flag.get("default")
+            words.append(name if default is None else f"{name}={json.dumps(str(default))}")
+        words.sort(key=lambda word: "=" in word)
+        lines.append(f"# {command['description']}\n{' '.join([path.replace('.', '-'), *words])}:\n\t@echo done\n")
+    os.makedirs(to, exist_ok=True)
+    with open(os.path.join(to, "justfile"), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    return len(lines)
+
+
+def said(words, **more):
+    result = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=True, **more)
+    return len(result.stdout) + len(result.stderr)
+
+
+def listed(words):
+    """How many tools an MCP server has, and the bytes of the answer that lists them."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "known", "version": "1"}}
+    asked = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}, {"jsonrpc": "2.0", "method": "notifications/initialized"},
+             {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            server.stdin.write("".join(json.dumps(one) + "\n" for one in asked))
+            server.stdin.flush()
+            while True:
+                line = server.stdout.readline()
+                if json.loads(line).get("id") == 2:
+                    return len(json.loads(line)["result"]["tools"]), len(line.encode())
+        finally:
+            server.kill()
+
+
+def of_others(runner):
+    """What, of how many commands, bytes; or why there is no figure."""
+    just, gh, github = peers.just(), shutil.which("gh"), peers.module("@modelcontextprotocol", "server-github", "dist", "index.js")
+    with tempfile.TemporaryDirectory(prefix="runner-known-") as place:
+        for size in SIZES if just else ():
+            folder, recipes = os.path.join(place, f"of{size}"), os.path.join(place, f"just{size}")
+            subprocess.run(["lua5.4", os.path.join(HERE, "..", "search", "commands.lua"), folder, str(size)], check=True)
+            count = justfile(runner, folder, recipes)
+            yield "just: `--list`", count, said([just, "--list"], cwd=recipes)
+            yield "just: `--dump`, which has all arguments", count, said([just, "--dump"], cwd=recipes)
+            yield "just: `--dump --dump-format json`", count, said([just, "--dump", "--dump-format", "json"], cwd=recipes)
+        if gh:
+            env = {"PATH": os.environ["PATH"], "HOME": place}
+            text = subprocess.run([gh, "help", "reference"], stdout=subprocess.PIPE, env=env, check=True).stdout.decode()
+            count = sum(line.startswith(("## ", "### ", "#### ")) for line in text.splitlines())
+            yield "gh: `--help`, `issue --help`, `issue create --help`", count, sum(
+                said([gh, *words, "--help"], env=env) for words in ([], ["issue"], ["issue", "create"]))
+            yield "gh: `help reference`", count, len(text.encode())
+        if github and shutil.which("node"):
+            count, size = listed(["node", github])
+            yield "MCP's own server for GitHub: `tools/list`", count, size
+    for name, path in ("just", just), ("gh", gh), ("MCP's own server for GitHub", github):
+        if not path:
+            yield f"{name}: not here", None, None
+
+
 def table(builds, _):
-    """Rows of a Markdown table; a token is taken as 4 bytes."""
+    """Rows of two Markdown tables; a token is taken as 4 bytes."""
     yield f"| way | bytes, {SIZES[0]} commands | tokens | bytes, {SIZES[1]} commands | tokens |"
     yield "|---|---|---|---|---|"
     for what, (few, many), _ in figures(builds.first):
         yield f"| {what} | {few:,} | {few // 4:,} | {many:,} | {many // 4:,} |"
+    yield ""
+    yield "The same asked of others; just has the same commands as recipes:"
+    yield ""
+    yield "| way | commands | bytes | tokens |"
+    yield "|---|---|---|---|"
+    for what, count, size in of_others(builds.first):
+        yield f"| {what} | {count} | {size:,} | {size // 4:,} |" if size else f"| {what} | - | - | - |"
 
 
 def main(runner):
