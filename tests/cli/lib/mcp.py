@@ -25,7 +25,8 @@ class Server:
         if tasks:
             self.capabilities["extensions"] = {"io.modelcontextprotocol/tasks": {}}
         self.count, self.buffer, self.others = 0, b"", []
-        popen.setdefault("stderr", open("err.txt", "ab"))
+        if "stderr" not in popen:
+            popen["stderr"] = open("err.txt", "ab")
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stdin", subprocess.PIPE)
         self.process = subprocess.Popen([os.environ["RUNNER"], "mcp", "serve", *args],
