@@ -11,6 +11,7 @@ local suggest = require "runner.core.suggest"
 local M = {}
 
 local correct, given, label, range, shown = arg_words.correct, arg_words.given, arg_words.label, arg_words.range, arg_words.shown
+local noun = arg_words.noun
 
 M.expected, M.shown = arg_words.expected, arg_words.shown
 
@@ -34,7 +35,7 @@ end
 
 -- The caller may have meant runner's own flag of that name.
 local function other_flag(row)
-	local shared = not row.section and flags.by_flag[row.flag]
+	local shared = not row.section and not (attempt.call or {}).is_call and flags.by_flag[row.flag]
 	return shared and ("; runner's own flag is --runner-%s here"):format(row.flag) or ""
 end
 
@@ -103,12 +104,12 @@ end
 ---@return runner.Problem
 function M.invalid(row, text, why, from, values)
 	local where = (FROM[from] or ""):format(row.read_from or row.env)
-	local subject = from == "flag" and label(row) or row.flag
+	local subject = from == "flag" and label(row) or noun(row)
 	local message
 	if rare(row, why) then
 		return require("runner.declare.input_errors")[rare(row, why)](row, text, from)
 	elseif why == "values" then
-		message = ("Unknown %s '%s'%s"):format(row.flag, given(row, text), where)
+		message = ("Unknown %s '%s'%s"):format(noun(row), given(row, text), where)
 	elseif why == "utf8" then
 		message = ("Invalid %s '%s'%s: it is not valid UTF-8"):format(subject, given(row, text), where)
 	elseif why == "regex" then

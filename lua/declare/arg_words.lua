@@ -32,6 +32,27 @@ function M.label(row)
 	return (attempt.call or {}).is_call and row.name or row.positional and row.flag or "--" .. row.flag
 end
 
+---The same within a sentence: "keep-days", and to a client "keep_days".
+---@param row table normalised
+---@return string
+function M.noun(row)
+	return (attempt.call or {}).is_call and row.name or row.flag
+end
+
+---Arguments of runner's own that a tool of MCP has beside those of its command.
+---@param command table normal form
+---@return string[]
+function M.added(command)
+	local taken, out = {}, {}
+	for _, row in ipairs(command.args) do
+		taken[row.name] = true
+	end
+	for _, name in ipairs { command.danger_level ~= "safe" and "dry_run", command.list and "limit", command.list and "cursor" } do
+		out[#out + 1] = name and not taken[name] and name or nil
+	end
+	return out
+end
+
 ---The variables that stand in for a row, the first of which that is set counts.
 ---@param row table normalised
 ---@return string[]

@@ -21,7 +21,7 @@ local correct, given, label = arg_words.correct, arg_words.given, arg_words.labe
 function M.json(row, text, from)
 	local _, why, proposal = require("runner.core.lenient_json").decode(text)
 	return {
-		field = row.name, code = "INVALID_JSON", message = ("Invalid %s: it is not JSON (%s)"):format(row.flag, why or "null"),
+		field = row.name, code = "INVALID_JSON", message = ("Invalid %s: it is not JSON (%s)"):format(arg_words.noun(row), why or "null"),
 		value = given(row, text), corrected_input = proposal, fix_required = correct(row, from),
 		suggestion = proposal and "Did you mean " .. arg_words.shown(proposal) .. "?" or row.suggestion or "Give JSON",
 	}
@@ -36,7 +36,7 @@ function M.schema(row, text, from)
 	local json_schema = require "runner.core.json_schema"
 	local problem = json_schema.problems(row.schema, (require("runner.core.lenient_json").decode(text)))[1]
 	local said = problem and json_schema.text(problem) or "its schema rejects it"
-	return { field = row.name, code = row.code or "INVALID_ARGUMENT", message = ("Invalid %s: %s"):format(row.flag, said),
+	return { field = row.name, code = row.code or "INVALID_ARGUMENT", message = ("Invalid %s: %s"):format(arg_words.noun(row), said),
 		value = given(row, text), suggestion = row.suggestion or "--schema shows what is valid",
 		fix_required = correct(row, from) }
 end
@@ -48,7 +48,7 @@ end
 ---@return runner.Problem
 function M.outside(row, text, from)
 	return { field = row.name, code = row.code or "INVALID_AGENT_INPUT", value = given(row, text), rejected_pattern = "outside_root",
-		message = ("Invalid %s '%s': it leads out of the directory %s"):format(row.flag, given(row, text), row.within),
+		message = ("Invalid %s '%s': it leads out of the directory %s"):format(arg_words.noun(row), given(row, text), row.within),
 		suggestion = row.suggestion or ("Give a path in %s"):format(row.within), fix_required = correct(row, from) }
 end
 
@@ -90,11 +90,12 @@ end
 ---@param source string
 ---@param key string
 ---@param rows table[]
+---@param command table normal form
 ---@return runner.Problem
-function M.unknown_key(source, key, rows)
-	local names = {}
+function M.unknown_key(source, key, rows, command)
+	local names = (os.getenv "RUNNER_CLIENT" or ""):find('"mcp', 1, true) and arg_words.added(command) or {}
 	for i, row in ipairs(rows) do
-		names[i] = row.name
+		table.insert(names, i, row.name)
 	end
 	local name = arg_words.shown(key)
 	local near = suggest.nearest(key:gsub("-", "_"), names, 1)[1]

@@ -8,7 +8,9 @@ local json = require "runner.json"
 local ranked = require "runner.core.search"
 local rpc = require "runner.mcp.rpc"
 local search_text = require "runner.tools.search_text"
+local tables = require "runner.core.tables"
 local tasks = require "runner.mcp.tasks"
+local visible = require "runner.core.visible"
 
 local M = {}
 
@@ -66,9 +68,17 @@ end
 
 -- --- describe and call ------------------------------------------------------------------------
 
+local SAID_MAX, ASKED_MAX = 1000, 100 -- bytes of a name in a message, and in a question
+
+local function short(name, most)
+	local text, left = visible.cut(name, most or SAID_MAX)
+	return left > 0 and text .. "…" or text
+end
+
 local function unknown(name, fault)
-	return fault and fault.code == rpc.INTERNAL_ERROR and fault.message
-		or ("There is no tool '%s'"):format(name), { suggestion = "Search for it" }
+	local words = short(name, ASKED_MAX):gsub("[%p%c%s]+", " "):match "^%s*(.-)%s*$"
+	return fault and fault.code == rpc.INTERNAL_ERROR and fault.message or ("There is no tool '%s'"):format(short(name)),
+		{ suggestion = "Call search " .. json.encode { query = words ~= "" and words or "…" } }
 end
 
 local function describe(server, _, arguments)
@@ -101,15 +111,19 @@ local function schema(properties, required)
 	return { type = "object", properties = properties, required = required and json.array(required) or nil, additionalProperties = false }
 end
 
----@type { tool: table, run: fun(server: runner.mcp.Server, r: runner.mcp.Request, arguments: table): table?, runner.mcp.Fault? }[]
+---@alias runner.mcp.Handler fun(server: runner.mcp.Server, r: runner.mcp.Request, arguments: table): table?, runner.mcp.Fault?
+
+---@type { tool: table, form: string, run: runner.mcp.Handler }[]
 local TOOLS = {
-	{ run = call_one, tool = { name = "call", title = "Call a command", annotations = { readOnlyHint = false, destructiveHint = true },
+	{ run = call_one, form = '{"name":"…","arguments":{…}}',
+		tool = { name = "call", title = "Call a command", annotations = { readOnlyHint = false, destructiveHint = true },
 		description = "Call a command. Search for it and describe it first; a destructive one asks the person",
 		inputSchema = schema({ name = NAME, arguments = { type = "object", description = "As its inputSchema says" } }, { "name" }) } },
-	{ run = describe, tool = { name = "describe", title = "Describe a command", annotations = { readOnlyHint = true },
+	{ run = describe, form = '{"name":"…"}', tool = { name = "describe", title = "Describe a command", annotations = { readOnlyHint = true },
 		description = "Show what a command does and which arguments it takes",
 		inputSchema = schema({ name = NAME }, { "name" }) } },
-	{ run = search, tool = { name = "search", title = "Search the commands", annotations = { readOnlyHint = true },
+	{ run = search, form = '{"query":"…"}',
+		tool = { name = "search", title = "Search the commands", annotations = { readOnlyHint = true },
 		description = ("Find commands by what they do, in plain words, best first, %d at most; without a query, the groups"):format(FOUND_MAX),
 		inputSchema = schema { query = text "What is to be done" } } },
 }
@@ -124,12 +138,12 @@ function M.tools()
 end
 
 -- By the schemas above: texts and one object, and nothing else.
-local function problem_of(tool, arguments)
+local function problem_of(tool, arguments, names)
 	local properties = tool.inputSchema.properties
 	for name, v in next, arguments do
 		local property = properties[name]
 		if not property then
-			return ("There is no argument '%s'"):format(name)
+			return ("There is no argument '%s': %s takes %s"):format(short(name), tool.name, table.concat(names, " and "))
 		elseif property.type == "object" and not rpc.is_object(v) or property.type == "string" and type(v) ~= "string" then
 			return ("%s must be %s"):format(name, property.type == "object" and "an object" or "a string")
 		end
@@ -158,14 +172,15 @@ function M.handle(server, r)
 			if fault then
 				return nil, fault
 			end
-			problem = problem_of(one.tool, arguments)
+			problem = problem_of(one.tool, arguments, tables.sorted_keys(one.tool.inputSchema.properties))
 			if problem then
-				return answer.refusal("VALIDATION_ERROR", problem)
+				return answer.refusal("VALIDATION_ERROR", problem, { suggestion = ("Call %s %s"):format(one.tool.name, one.form) })
 			end
 			return one.run(server, r, arguments)
 		end
 	end
-	return nil, rpc.fault(rpc.INVALID_PARAMS, "Unknown tool: " .. r.params.name)
+	local message = ("Unknown tool: %s. The tools are call, describe and search"):format(short(r.params.name, ASKED_MAX))
+	return nil, rpc.fault(rpc.INVALID_PARAMS, message)
 end
 
 return M

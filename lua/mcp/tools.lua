@@ -1,6 +1,7 @@
 -- tools: the commands of this project as tools of MCP. It loads command files, so it runs in
 -- `runner mcp tools` alone, a process of its own, and never in the server.
 
+local arg_words = require "runner.declare.arg_words"
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local command_line = require "runner.core.command_line"
@@ -61,14 +62,11 @@ end
 -- MCP reads a schema without "$schema" as 2020-12, and clients give it to validators of many languages:
 -- lua/core/portable_schema.lua writes what all of them take.
 
--- What runner itself adds to the arguments of a tool, where the command has none of that name.
+-- What runner itself adds to the arguments of a tool.
 local ADDED = {
-	dry_run = { when = function(command) return command.danger_level ~= "safe" end,
-		schema = { type = "boolean", description = "Change nothing; say what would be done" } },
-	limit = { when = function(command) return command.list end,
-		schema = { type = "integer", minimum = 0, maximum = 1000000000, description = "At most this many items; 0: all" } },
-	cursor = { when = function(command) return command.list end,
-		schema = { type = "string", description = "Continue from meta.pagination.next_cursor of an earlier answer" } },
+	dry_run = { type = "boolean", description = "Change nothing; say what would be done" },
+	limit = { type = "integer", minimum = 0, maximum = 1000000000, description = "At most this many items; 0: all" },
+	cursor = { type = "string", description = "Continue from meta.pagination.next_cursor of an earlier answer" },
 }
 
 -- The schema of a tool's arguments, and those of them that runner added.
@@ -78,10 +76,8 @@ local ADDED = {
 ---@return table<string, true> added
 local function input_schema(command, config)
 	local schema, added = payload_schema.of(command, config), {}
-	for name, one in next, ADDED do
-		if one.when(command) and schema.properties[name] == nil then
-			schema.properties[name], added[name] = one.schema, true
-		end
+	for _, name in ipairs(arg_words.added(command)) do
+		schema.properties[name], added[name] = ADDED[name], true
 	end
 	return schema, added
 end

@@ -113,7 +113,7 @@ function M.take(s, add, values_of)
 	for _, key in ipairs(tables.sorted_keys(object)) do
 		local row = known[key]
 		if not row then
-			add(s, "input", "unknown_key", source, key, s.rows)
+			add(s, "input", "unknown_key", source, key, s.rows, s.opts.command)
 		elseif seen[row] then
 			add(s, "input", "twice", source, row, "as " .. seen[row])
 		elseif not ON_LINE[s.given[row.name]] then

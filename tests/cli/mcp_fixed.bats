@@ -71,6 +71,28 @@ fixed() {
 	[ "$(grep -c 'null None' fixed.txt)" -eq 7 ]
 }
 
+@test "what a wrong call over MCP is told names arguments as the tool has them, its own dry_run, limit and cursor, too" {
+	body report 'args = { { "max_items", "integer", max = 9 }, { "how_much", "enum", values = { "all", "few" } }, { "page_size", "json" } }, list = true,' <<<'return {}'
+	body plain <<<'return {}'
+	fixed --says <<-'CALLS'
+		report {"max_items":70}
+		report {"how_much":"none"}
+		report {"pages":1}
+		silence {"id":7,"dry_rum":true}
+		plain {"x":1}
+	CALLS
+	grep -qx "Invalid max_items '70': .*" fixed.txt
+	grep -qx "Unknown how_much 'none' | .*" fixed.txt
+	grep -qx "Unknown argument 'pages' .* | Arguments are: max_items, how_much, page_size, limit, cursor" fixed.txt
+	grep -qx "Unknown argument 'dry_rum' .* | Did you mean 'dry_run'?" fixed.txt
+	grep -qx "Unknown argument 'x' .* | This command takes no arguments" fixed.txt
+	[ "$(wc -l <fixed.txt)" -eq 5 ]
+	run "$RUNNER" report --raw-payload '{"pages":1}' --format json
+	[[ $output == *'Arguments are: max_items, how_much, page_size"'* ]]
+	run "$RUNNER" report --max-items 70 --format json
+	[[ $output == *"Invalid --max-items '70'"* ]]
+}
+
 @test "in progressive mode the right call is one of call" {
 	fixed --progressive <<<'silence {"id":"7"}'
 	[[ $(cat fixed.txt) == *'{"arguments": {"arguments": {"id": 7}, "name": "silence"}, "name": "call"} {"dry": false, "id": 7'* ]]

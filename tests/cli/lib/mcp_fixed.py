@@ -1,5 +1,5 @@
 """mcp_fixed.py [OPTION…]: reads lines "TOOL ARGUMENTS", or "TOOL ARGUMENTS|ARGUMENTS OF THE FIX" ("-": it must have none), and makes
-each call over `runner mcp serve OPTION…`. Prints for each the error's code
+each call over `runner mcp serve OPTION…`. With --says prints what it is told; else prints for each the error's code
 or OK, the fix_call as JSON or null, and what that call answers, and fails where a text of an error, warning or hint has a flag or a
 command line of runner's that isn't said to be for a person."""
 
@@ -14,6 +14,8 @@ CLI = re.compile(r"(?<![\w-])--[a-z]|\brunner (job|workflow|lint|help|status|app
 
 
 def main(options):
+    says = "--says" in options
+    options = [option for option in options if option != "--says"]
     server = subprocess.Popen([os.environ["RUNNER"], "mcp", "serve", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def send(message):
@@ -53,6 +55,9 @@ def main(options):
                 is_free = key == "value" or text.startswith(PERSON)
                 assert is_free or not CLI.search(text.replace("git push --all", "")), (line, key, text)
         error, fix = answer["error"] or {}, found
+        if says:
+            print(*(f"{one['message']} | {one.get('suggestion')}" for one in error["errors"]), sep="\n")
+            continue
         assert "fix_command" not in error, line
         if wanted:
             right = None if wanted == "-" else {"name": tool, "arguments": json.loads(wanted)}

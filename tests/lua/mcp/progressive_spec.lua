@@ -104,4 +104,24 @@ describe("progressive mode", function()
 			assert.same({}, c.calls)
 		end
 	end)
+
+	it("says what its own tools take, and repeats little of a name", function()
+		local long = ("x"):rep(50000)
+		local function wrong(name, arguments)
+			return call(client(), 1, name, arguments).result.structuredContent.error
+		end
+		local problem = wrong("search", { words = "x" })
+		assert.equal("There is no argument 'words': search takes query", problem.message)
+		assert.equal('Call search {"query":"…"}', problem.suggestion)
+		assert.equal("There is no argument 'args': call takes arguments and name", wrong("call", { name = "deploy", args = {} }).message)
+		assert.equal('Call call {"name":"…","arguments":{…}}', wrong("call", {}).suggestion)
+		assert.equal('Call search {"query":"db drop all"}', wrong("describe", { name = "--db_drop; \"all\"" }).suggestion)
+		assert.equal('Call search {"query":"…"}', wrong("call", { name = "--" }).suggestion)
+		for _, case in ipairs { { "search", { [long] = 1 } }, { "describe", { name = long } }, { "call", { name = long } } } do
+			problem = wrong(case[1], case[2])
+			assert.is_true(#problem.message < 1100 and #problem.suggestion < 200)
+		end
+		local unknown = call(client(), 1, long, {}).error
+		assert.is_truthy(unknown.message:find "The tools are call, describe and search$")
+	end)
 end)
