@@ -1,7 +1,7 @@
 -- notifications: what the server says without being asked. What a call says while it runs: any line of its stderr as
--- progress, for a client that sent a token, and what ctx:log said as a message, for one that wants such; a line that is one
--- of runner's own has its text in `message`, any other line is text. And that the tools have changed, to clients of
--- 2026-07-28 that listen (basic/patterns/subscriptions.mdx), and to those before it that have begun a session.
+-- progress, ten a second at most, for a client that sent a token, and what ctx:log said as a message, for one that wants such;
+-- a line that is one of runner's own has its text in `message`, any other line is text. And that the tools have changed, to
+-- clients of 2026-07-28 that listen (basic/patterns/subscriptions.mdx), and to those before it that have begun a session.
 
 local era = require "runner.mcp.era"
 local json = require "runner.json"
@@ -38,21 +38,126 @@ function M.wants_all(r)
 	return r.caller.progress_token ~= nil or level ~= nil and level < era.severity "warning"
 end
 
+-- What the client of a request is told of how far it is: `at` when the last ones were sent, in a ring.
+local AT_MOST, IN_MS, APART_MS = 10, 1000, 100 -- messages of progress in any second; between two of ctx:progress
+
+---@class runner.mcp.Progress
+---@field at table<integer, number>
+---@field count integer messages that were sent
+---@field done number the value of the last one that was measured
+---@field since integer messages since that one
+---@field total? number
+---@field held? {text: string, line: table, is_progress: boolean} what is sent when there is room, or at the end of the call
+---@field waits? boolean a task waits for that
+
+-- ctx:progress with numbers: "3/10 files", "50%".
+local function measured(text)
+	local done, total = text:match "^([%d.]+)/([%d.]+)%f[ \0]"
+	done = done or text:match "^([%d.]+)%%$"
+	return tonumber(done), tonumber(total) or done and 100
+end
+
+-- It never falls, nor stays: a line that measures nothing is a thousandth more.
+local function advance(p, text, is_progress)
+	local done, total = measured(is_progress and text or "")
+	if done and done > p.done + p.since / 1000 then
+		p.done, p.since = done, 0
+	else
+		p.since = p.since + 1
+	end
+	p.total = total or p.total
+	local value = p.since > 0 and p.done + p.since / 1000 or p.done
+	return value, p.total and p.total >= value and p.total or nil
+end
+
+-- The event as JSON, if it is a line of runner's own.
+local function own_line(text)
+	local line = text:sub(1, 1) == "{" and json.decode(text)
+	return type(line) == "table" and line or {}
+end
+
+local function text_of(held)
+	return message_of(held.line or own_line(held.text), held.text)
+end
+
+local function send(server, r, held, must)
+	local p, message = r.progress, text_of(held)
+	p.held = nil
+	if message then
+		p.count = p.count + 1
+		p.at[p.count % AT_MOST] = server.outside.now()
+		local progress, total = advance(p, message, held.is_progress)
+		server:notify(r, "notifications/progress",
+			{ progressToken = r.caller.progress_token, progress = progress, total = total, message = message }, not must)
+	end
+end
+
+-- In how many ms there is room for one more.
+local function wait_ms(server, p, is_progress)
+	local of_all = (p.at[(p.count + 1) % AT_MOST] or -IN_MS) + IN_MS
+	local of_its_kind = is_progress and (p.at[p.count % AT_MOST] or -APART_MS) + APART_MS or 0
+	return math.max(of_all, of_its_kind) - server.outside.now()
+end
+
+local function hold(server, r, held)
+	local p = r.progress
+	if p.held and p.held.is_progress and not held.is_progress then
+		advance(p, text_of(p.held) or "", true) -- what it has measured counts
+	end
+	p.held = held
+	if p.waits then
+		return
+	end
+	p.waits = true
+	server.outside.spawn(function()
+		while p.held do
+			local ms = wait_ms(server, p, true)
+			if ms > 0 then
+				server.outside.sleep(ms)
+			else
+				send(server, r, p.held)
+			end
+		end
+		p.waits = false
+	end)
+end
+
+local function tell_progress(server, r, text, line)
+	r.progress = r.progress or { at = {}, count = 0, done = 0, since = 0 }
+	local p, held = r.progress, { text = text, line = line, is_progress = text:find('"event":"progress"', 1, true) ~= nil }
+	if p.held and not held.is_progress and wait_ms(server, p) <= 0 then
+		send(server, r, p.held)
+	end
+	if wait_ms(server, p, held.is_progress) > 0 then
+		hold(server, r, held)
+	else
+		send(server, r, held)
+	end
+end
+
+---The call has ended: its last progress is told.
+---@param server runner.mcp.Server
+---@param r runner.mcp.Request
+function M.ended(server, r)
+	local held = r.progress and r.progress.held
+	if held then
+		send(server, r, held, true)
+	end
+end
+
 ---Tell the client of an event of a call, if it wants to know.
 ---@param server runner.mcp.Server
 ---@param r runner.mcp.Request
 ---@param event {kind: "stderr", text: string}
 function M.tell(server, r, event)
 	local token, wants = r.caller.progress_token, r.caller.log_level
-	local line = (token ~= nil or wants) and event.text:sub(1, 1) == "{" and json.decode(event.text)
-	line = type(line) == "table" and line or {}
-	local message = (token ~= nil or wants) and message_of(line, event.text)
-	if message and line.event == "log" and LEVELS[line.level] then
+	local line = wants and event.text:find('"event":"log"', 1, true) and own_line(event.text) or nil
+	local message = line and line.event == "log" and LEVELS[line.level] and message_of(line, event.text)
+	if message then
 		server:message(r, LEVELS[line.level], { command = line.command, message = message })
 	end
-	if message and token ~= nil then
-		r.progress = (r.progress or 0) + 1
-		server:notify(r, "notifications/progress", { progressToken = token, progress = r.progress, message = message }, true)
+	if token ~= nil and event.text ~= "" and utf8.len(event.text) then
+		tell_progress(server, r, event.text, line)
 	end
 end
 

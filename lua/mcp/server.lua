@@ -48,7 +48,7 @@ local LARGE_MAX = 256 << 20 -- bytes of memory of all larger requests that are o
 ---@field cancelled? boolean the client wants no answer any more
 ---@field handle? table of the call that runs for it
 ---@field waits? runner.Gate where its task waits for the client
----@field progress? number what the client was told last
+---@field progress? runner.mcp.Progress what the client was told
 ---@field row? runner.mcp.Row the tool that it calls
 ---@field command? string the dot path of the tool that it asks about
 ---@field task? string the task whose result it asks for
@@ -185,6 +185,7 @@ function Server:execute(r, request, waits)
 	end
 	local envelope = self.outside.run(request)
 	r.handle = nil
+	notifications.ended(self, r)
 	return envelope
 end
 

@@ -16,6 +16,7 @@
 #include "deadline.h"
 #include "frames.h"
 #include "guard.h"
+#include "notice.h"
 #include "pause.h"
 #include "resource_usage.h"
 #include "signals.h"
@@ -341,12 +342,14 @@ static void watch(struct attempt *a)
 			a->frames.last_sign = mono_now();
 		block_draw(a->run);
 		look_at_reader(a);
+		notice_held(a->run, false);
 		if (a->state == WORKING)
 			beat_give(a->run, steps_running(&a->r->steps));
 		if (signals_take(SIGCHLD))
 			reap(a);
 		judge_time(a);
 	}
+	notice_held(a->run, true);
 }
 
 /* --- the whole ------------------------------------------------------------------------ */

@@ -79,4 +79,5 @@ void beat_give(struct run *run, const char *step)
 void beat_release(struct run *run)
 {
 	buf_release(&run->beat.said);
+	buf_release(&run->beat.held);
 }

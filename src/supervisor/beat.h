@@ -15,6 +15,7 @@ struct beat {
 	int64_t every_ms; /* between two lines on stderr; 0: none */
 	mono_t at;        /* the next one */
 	struct buf said;  /* the last progress as text; empty: none yet */
+	struct buf held;  /* the last progress that is no line yet, since the caller is behind */
 };
 
 /* Does the frame, an EMIT, ask for lines on stderr? Then they are due from now on. */

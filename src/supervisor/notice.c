@@ -49,14 +49,28 @@ void notice_progress(struct run *run, struct field text)
 {
 	for (; text.n > 0 && text.s[0] == ' '; text.s++) /* it is aligned for a line that is rewritten */
 		text.n--;
-	if (!line_is_text(run) && text.n > 0)
-		add_event(run, "progress", text);
+	if (line_is_text(run) || text.n == 0 || !run->plan.verbose)
+		return;
+	buf_clear(&run->beat.held);
+	buf_add(&run->beat.held, text.s, text.n);
+	notice_held(run, false);
+}
+
+void notice_held(struct run *run, bool must)
+{
+	struct buf *held = &run->beat.held;
+
+	if (held->len == 0 || (!must && outlet_waiting(&run->err)))
+		return;
+	add_event(run, "progress", (struct field){ .s = held->data, .n = held->len });
+	buf_clear(held);
 }
 
 void notice_step(struct run *run, struct field name)
 {
 	struct buf line = BUF_INIT;
 
+	notice_held(run, true);
 	if (!line_is_text(run))
 		return add_event(run, "step", name);
 	if (!is_wanted(run, "info") || block_is_wanted(run))

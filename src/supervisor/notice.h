@@ -9,8 +9,10 @@
 #include "run.h"
 
 void notice_step(struct run *run, struct field name);
-/* The newest ctx:progress as text; a terminal shows it by block.h. */
+/* The newest ctx:progress as text; a terminal shows it by block.h. To a caller that is behind with
+ * reading only the last one counts: it is a line once there is room, or `must` says so. */
 void notice_progress(struct run *run, struct field text);
+void notice_held(struct run *run, bool must);
 void notice_log(struct run *run, const char *level, struct field message);
 /* A LOG frame that names its event: the keys of a retry line
  * (docs/design.md#retry-lines) where it is about an attempt, and `context`. */

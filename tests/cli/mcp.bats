@@ -557,10 +557,24 @@ with Server() as s:
     s.answer(s.request("tools/call", {"name": "works"}, meta={"progressToken": "p"}))
     said = [m["params"] for m in s.others if m["method"] == "notifications/progress"]
     assert [m["message"] for m in said] == ["unpack", "1/3 files", "verify", "nearly", "of a program"], said
-    assert [m["progress"] for m in said] == [1, 2, 3, 4, 5] and {m["progressToken"] for m in said} == {"p"}
+    assert [(m["progress"], m.get("total")) for m in said] == [(0.001, None), (1, 3), (1.001, 3), (1.002, 3), (1.003, 3)]
+    assert {m["progressToken"] for m in said} == {"p"}
     s.others.clear()
     s.call("works")
     assert not s.others, s.others
+PY
+}
+
+@test "50,000 reports of progress are a few messages, whole ones, and the last value is among them" {
+	command_file works <<<'return { description = "x", danger_level = "safe", run = function(_, ctx) for i = 1, 50000 do ctx:progress { done = i, total = 50000 } end return {} end }'
+	session <<'PY'
+with Server() as s:
+    begun = time.monotonic()
+    s.answer(s.request("tools/call", {"name": "works"}, meta={"progressToken": "p"}))
+    said = [m["params"] for m in s.others if m["method"] == "notifications/progress"]
+    assert 1 <= len(said) <= (time.monotonic() - begun + 1) * 10 + 1, len(said)
+    assert all(m["message"] == f"{m['progress']}/{m['total']}" for m in said), said
+    assert said[0]["progress"] == 1 and said[-1]["progress"] == 50000 and all(a["progress"] < b["progress"] for a, b in zip(said, said[1:]))
 PY
 }
 

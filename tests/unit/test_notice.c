@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -189,6 +190,34 @@ static void an_event_has_the_keys_of_a_retry_line_and_its_context(void **state U
 	on_terminal(false);
 	notice_event(&run, "warn", f);
 	assert_string_equal(seen(), "ab\n");
+}
+
+static void who_is_behind_with_reading_has_the_last_progress(void **state UNUSED)
+{
+	static char full[80 << 10];
+	char text[64];
+
+	run.plan.verbose = true;
+	notice_progress(&run, bytes(" 1/9"));
+	assert_non_null(strstr(seen(), "\"message\":\"1/9\"}\n"));
+	memset(full, '\n', sizeof(full));
+	outlet_write(&run.err, full, sizeof(full), true);
+	assert_true(outlet_waiting(&run.err));
+	for (int i = 2; i < 50000; i++) {
+		snprintf(text, sizeof(text), "%d/50000", i);
+		notice_progress(&run, bytes(text));
+	}
+	notice_held(&run, false);
+	assert_true(run.err.backlog.len - run.err.sent < sizeof(full)); /* not one line more */
+	while (outlet_waiting(&run.err)) {
+		(void)seen();
+		outlet_flush(&run.err);
+	}
+	(void)seen();
+	notice_held(&run, false);
+	assert_string_equal(seen(), "{\"level\":\"info\",\"event\":\"progress\",\"command\":\"deploy\",\"message\":\"49999/50000\"}\n");
+	notice_held(&run, true);
+	assert_string_equal(seen(), "");
 }
 
 static void what_a_step_says_has_one_line_of_the_terminal(void **state UNUSED)
@@ -394,6 +423,7 @@ int main(void)
 		TEST(a_loop_inside_the_command_is_reported_alike_but_not_an_unknown_event),
 		TEST(a_log_line_is_json_or_text_and_debug_needs_verbose),
 		TEST(an_event_has_the_keys_of_a_retry_line_and_its_context),
+		TEST(who_is_behind_with_reading_has_the_last_progress),
 		TEST(what_a_step_says_has_one_line_of_the_terminal),
 		TEST(an_event_without_more_is_a_line_and_broken_context_is_left_out),
 		TEST(steps_and_progress_are_for_terminals_only),

@@ -513,6 +513,70 @@ describe("progress", function()
 		assert.equal(7, #c.log, "all of it is in the log")
 	end)
 
+	local function progress(done, total)
+		return { kind = "stderr", text = ('{"level":"info","event":"progress","command":"hello","message":"%d/%d files"}'):format(done, total) }
+	end
+
+	local function said(c)
+		local out = {}
+		for _, message in ipairs(c.received) do
+			local p = message.params
+			out[#out + 1] = p and ("%s %s of %s"):format(p.message, p.progress, p.total or "?") or "answer"
+		end
+		return out
+	end
+
+	it("is ten messages a second at most, and the last value always", function()
+		local now = 0
+		local c = client { now = function() return now end, run = function(request, self)
+			for i = 1, 50000 do
+				now = i // 10 -- 5 s
+				request.on_event(progress(i, 50000))
+				local _ = i % 10 == 0 and self.tick:open()
+			end
+			return { ok = true }
+		end }
+		c:modern(1, "tools/call", { name = "hello", _meta = client_of.meta { progressToken = 7 } })
+		local all = said(c)
+		assert.is_true(#all > 40 and #all <= 52, #all)
+		assert.same({ "50000/50000 files 50000 of 50000", "answer" }, { all[#all - 1], all[#all] })
+		now = 0
+		c = client { now = function() return now end, run = function(request)
+			for i = 1, 5000 do
+				now = i // 6 -- less than 1 s
+				request.on_event { kind = "stderr", text = "line " .. i }
+			end
+			return { ok = true }
+		end }
+		c:modern(1, "tools/call", { name = "hello", _meta = client_of.meta { progressToken = 7 } })
+		all = said(c)
+		assert.equal(12, #all, "ten at once, the last, the answer")
+		assert.equal("line 5000 0.011 of ?", all[11])
+	end)
+
+	it("has what was measured, also behind lines that measure nothing, and says the last while the call goes on in silence", function()
+		local now, gate = 0, client_of.gate()
+		local c = client { now = function() return now end, run = function(request)
+			request.on_event(progress(1, 3))
+			request.on_event(progress(2, 3))
+			gate:wait()
+			request.on_event { kind = "stderr", text = '{"level":"info","event":"step","command":"hello","message":"verify"}' }
+			request.on_event(progress(2, 3))
+			request.on_event { kind = "stderr", text = "24/7 support" }
+			request.on_event(progress(3, 3))
+			request.on_event { kind = "stderr", text = "\xff" }
+			request.on_event { kind = "stderr", text = "" }
+			return { ok = true }
+		end }
+		c:modern(1, "tools/call", { name = "hello", _meta = client_of.meta { progressToken = 7 } })
+		assert.same({ "1/3 files 1 of 3" }, said(c))
+		now = 100
+		c.tick:open()
+		gate:open()
+		assert.same({ "1/3 files 1 of 3", "2/3 files 2 of 3", "verify 2.001 of 3", "2/3 files 2.002 of 3", "24/7 support 2.003 of 3",
+			"3/3 files 3 of 3", "answer" }, said(c))
+	end)
+
 	it("is not sent to who did not ask for it", function()
 		local c = client { run = function(request)
 			request.on_event { kind = "stderr", text = "one" }
