@@ -74,12 +74,14 @@ local function invoke(ctx, need, more)
 	elseif not asks(raised, need) then
 		error(raised, 0)
 	elseif more.own then -- and has been told no
+		raised.fix_required = ("Answer y when '%s' asks"):format(raised.context.command)
 		error(raised, 0)
 	elseif attempt.command.danger_level == "destructive" then
 		more.confirmed = true
 		return call(ctx, need.name, need.args, more)
 	end
 	local own = attempt.command.name:gsub("%.", " ")
+	raised.message = raised.message:gsub(": pass %-%-confirm%-destructive$", "")
 	raised.suggestion = ("Nothing that '%s' is given confirms it, since that is %s itself"):format(own, attempt.command.danger_level)
 	raised.fix_required = ('Declare danger_level = "destructive" for \'%s\': whoever confirms it then confirms \'%s\' with it'):format(
 		own, need.name)
@@ -138,13 +140,17 @@ local function work_of(ctx, needs, dir, env, named)
 	return work
 end
 
--- One after another, or at once: the failure of one says what the others have changed by then.
+-- One after another, or at once: the failure of one says what the others have changed by then. A confirmation that is missing
+-- before anything has changed is that of this call.
 local function meet_all(dir, f, ...)
 	local ok, raised = pcall(f, ...)
 	for _, name in ipairs(not ok and errors.is(raised) and fs.list(dir) or {}) do
 		raised = name:find "%.changes$" and require("runner.ctx.call").half_done(raised) or raised
 	end
 	if not ok then
+		if errors.is(raised) and raised.code == "CONFIRMATION_REQUIRED" and raised.side_effects == "none" then
+			raised.phase, raised.exit_code = "validation", 2
+		end
 		error(raised, 0)
 	end
 end
@@ -187,7 +193,7 @@ function M.meet(ctx, command)
 		local step = i == 1 and command.task and 1 or math.max(#work, 1) -- those of a task one after another
 		for first = 1, #work, step do
 			if math.min(step, #work) == 1 and has_terminal() then
-				work[first]()
+				meet_all(dir, work[first])
 			else
 				M.leave_terminal()
 				meet_all(dir, require("runner.ctx.parallel").all, table.move(work, first, first + step - 1, 1, {}),

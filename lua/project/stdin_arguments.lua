@@ -9,11 +9,13 @@
 --   file:PATH as stdin, of a file: stdin is the terminal
 --   agreed:PATH  the same, and a person has confirmed the call, should it be destructive
 --   confirmed:N   as front:N, and a person has confirmed the call, should it be destructive
---   asked:N       as confirmed:N, and the person was asked about this very call
+--   asked:N       as confirmed:N, and the person was asked about this very call. Of another process than runner: front:N
 --
 -- In place of the array there may be {"words": [...], "secrets": [...]}: values that are secret to the caller.
 
+local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
+local fs = require "runner.fs"
 local host = require "runner.host"
 
 local M = {}
@@ -49,12 +51,19 @@ end
 
 local function read(where, place)
 	if where == "file" or where == "agreed" then
-		return require("runner.fs").read(place)
+		return fs.read(place)
 	elseif tonumber(place) then
 		return read_first(math.tointeger(tonumber(place)))
 	end
 	host.take_stdin()
 	return io.read "a"
+end
+
+-- Is what has started this call our own program?
+local function is_runners()
+	local stat = fs.read(("/proc/%d/stat"):format(attempt.launch.supervisor)) or ""
+	local its, own = fs.stat(("/proc/%s/exe"):format(stat:match "^.*%) %S (%d+)")), fs.stat "/proc/self/exe"
+	return its ~= nil and own ~= nil and its.dev == own.dev and its.ino == own.ino
 end
 
 ---The call with them. Children of this run inherit neither them nor the variable.
@@ -65,6 +74,7 @@ end
 function M.call(argv)
 	local where, place = os.getenv("RUNNER_ARGUMENTS"):match "^(%l+):?(.*)$"
 	host.setenv("RUNNER_ARGUMENTS", nil)
+	where = where == "asked" and not is_runners() and "front" or where
 	argv = table.move(argv, 1, #argv, 1, {})
 	local text, has_more = read(where, place)
 	local words, secrets, problem = words_in(text)

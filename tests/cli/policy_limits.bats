@@ -383,6 +383,11 @@ invalid() {
 	for name in change wipe look; do
 		answers 2 --policy p.json "$name"
 		expect 'e.error.code == "CONFIRMATION_REQUIRED" and "confirm-destructive" not in str(e.error)'
+		printf '["--policy","p.json","%s"]' "$name" >words # as mcp serve hands on what its person has agreed to
+		status=0
+		env -i "${CLEAN_ENV[@]}" RUNNER_DEADLINE_MS="0:$$:999999999999" RUNNER_ARGUMENTS="asked:$(wc -c <words)" "$RUNNER" <words >out.txt || status=$?
+		[ "$status" -eq 2 ]
+		grep -q CONFIRMATION_REQUIRED out.txt
 	done
 	denied 'confirm: wipe' --policy p.json wipe --confirm-destructive
 	denied 'confirm: change' --policy p.json change --yes

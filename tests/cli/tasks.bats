@@ -833,7 +833,10 @@ example() {
 	at_terminal n late
 	grep -q "'drop' was not confirmed, and nothing was done" shown
 	[ "$(grep -c Really shown)" -eq 1 ]
+	[ "$(tail -n 1 shown)" = "status 2" ]
 	[ ! -e late ]
+	at_terminal n --format json late
+	grep -q "\"fix_required\":\"Answer y when 'drop' asks\"" shown
 	at_terminal y late
 	[ -e late ]
 	rm dropped

@@ -84,9 +84,10 @@ noting() {
 	expect 'e.ok'
 	[ "$(sort log | tr '\n' ' ')" = "all first firstx wipe " ]
 	rm log
-	call mild
+	answers 2 mild
+	expect 'e.error.phase == "validation" and e.error.side_effects == "none"'
 	expect 'e.error.code == "CONFIRMATION_REQUIRED" and "danger_level" in e.error.fix_required and "mild" in e.error.fix_required'
-	expect '"pass --confirm-destructive" not in e.error.suggestion'
+	expect '"pass --confirm-destructive" not in e.error.suggestion + e.error.message'
 	run grep -c 'mild\|wipe' log
 	[ "$output" = 0 ] || [ ! -e log ]
 	noting middle 'needs = { "wipe" },'
