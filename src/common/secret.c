@@ -87,10 +87,12 @@ static const struct sign {
 #undef SIGN
 };
 
-#define SHORT 2048 /* bytes: what is no longer isn't worth a table */
+#define SHORT 2048 /* bytes: what is no longer isn't worth a table … */
+#define FEW 16     /* … until there were so many of them */
 
 /* One bit for each pair. */
 struct pairs {
+	bool made;
 	uint64_t bits[(1 << 16) / 64];
 };
 
@@ -107,7 +109,7 @@ static uint64_t has_pair(const struct pairs *p, size_t pair)
 
 static void pairs_init(struct pairs *p)
 {
-	memset(p, 0, sizeof(*p));
+	p->made = true;
 	for (size_t i = 0; i < ARRAY_LEN(signs); i++)
 		for (size_t at = 0; at < 2; at++) {
 			size_t pair = pair_of(signs[i].text + at);
@@ -136,12 +138,16 @@ static bool search_short(const char *s, size_t n)
 
 bool secret_text(const char *s, size_t n)
 {
-	struct pairs pairs;
+	static struct pairs pairs;
+	static unsigned asked;
 	size_t at = 0;
 
-	if (n <= SHORT)
+	if (asked < FEW && n <= SHORT) {
+		asked++;
 		return search_short(s, n);
-	pairs_init(&pairs);
+	}
+	if (!pairs.made)
+		pairs_init(&pairs);
 	for (; n - at >= 8; at += 8) {
 		bool any = has_pair(&pairs, pair_of(s + at)) | has_pair(&pairs, pair_of(s + at + 2)) |
 		           has_pair(&pairs, pair_of(s + at + 4)) | has_pair(&pairs, pair_of(s + at + 6));
@@ -150,5 +156,8 @@ bool secret_text(const char *s, size_t n)
 			if (begins_near(s, n, i))
 				return true;
 	}
-	return search_short(s + at - 3, n - at + 3);
+	for (; n - at >= 2; at += 2)
+		if (has_pair(&pairs, pair_of(s + at)) && begins_near(s, n, at))
+			return true;
+	return false;
 }

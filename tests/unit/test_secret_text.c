@@ -54,6 +54,18 @@ static void a_beginning_is_found_wherever_it_is(void **state UNUSED)
 	}
 }
 
+/* The first few are searched in another way than those that follow. */
+static void a_short_text_is_searched_to_its_end(void **state UNUSED)
+{
+	for (size_t i = 0; i < ARRAY_LEN(beginnings); i++) {
+		size_t length = strlen(beginnings[i]);
+
+		for (size_t n = length; n < length + 20; n++)
+			for (size_t at = 0; at + length <= n; at++)
+				assert_found("-", n, beginnings[i], at);
+	}
+}
+
 static void nothing_else_is(void **state UNUSED)
 {
 	static const char *const fillers[] = { "ey", "sk_", "gh_", "hp_ho_s_", "_pa", "at_", "AKI-", "-KIA", "AIz", "Iza", "xo-", "o-x", "glpat",
@@ -88,6 +100,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_beginning_is_found_wherever_it_is),
+		cmocka_unit_test(a_short_text_is_searched_to_its_end),
 		cmocka_unit_test(nothing_else_is),
 		cmocka_unit_test(one_that_is_cut_off_is_none),
 	};
