@@ -17,7 +17,7 @@ end
 
 -- The reader of the stream tells rows from its other lines by these.
 local function check(row)
-	if type(row) ~= "table" or json.is_array(row) and next(row) ~= nil then
+	if type(row) ~= "table" or json.is_array(row) then
 		misused("ctx:emit", ("a row is a table of named fields, not %s"):format(type(row) == "table" and "a list" or type(row)),
 			"Write ctx:emit{ name = value, … }, once for each row")
 	elseif row._summary ~= nil or row._seq ~= nil or row.heartbeat == true or row.ok ~= nil and row.error ~= nil then
@@ -28,19 +28,29 @@ local function check(row)
 	end
 end
 
+-- From the second row on, rows that are written as they are don't come here.
+local function go_ahead(ctx, rows)
+	if rows.as_they_are and not rawget(ctx, "emit") then
+		rawset(ctx, "emit", require("runner.emit").method(ctx, ctx.emit, attempt.framework.unmask))
+	end
+	rows.as_they_are = nil
+end
+
 ---Pass on a row at once: a line of `--format jsonl` and of the table on a terminal; for any
 ---other format it is kept for `data.items`. Waits while the reader doesn't read.
 ---@param _ runner.Context
 ---@param row table named fields
 function M.emit(_, row)
-	if not attempt.rows then
+	local rows = attempt.rows
+	if not rows then
 		misused("ctx:emit", "the command doesn't say that it streams", "Declare streams = true")
 	end
 	check(row)
-	local problem = attempt.rows.add(row)
+	local problem = rows.add(row)
 	if problem then
 		misused("ctx:emit", problem)
 	end
+	go_ahead(attempt.ctx, rows)
 end
 
 -- --- many items ------------------------------------------------------------------------------

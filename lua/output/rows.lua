@@ -3,6 +3,7 @@
 -- and become `items` of the result. Loaded for commands that stream, and for --heartbeat-ms.
 
 local display = require "runner.core.display"
+local emit = require "runner.emit"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
@@ -14,9 +15,9 @@ local M = {}
 ---@field add fun(row: table): string? what is wrong with the row
 ---@field finish fun(facts: table?): table? the result, out of what `run` returned
 ---@field lacking? integer rows of a change that name no effect
+---@field as_they_are? boolean … and nothing is put into them: runner.emit may do it all
 ---@field written? true they are on stdout already
 
-local ROW_MAX = 1 << 20 -- bytes
 local HEARTBEAT_MS = 10000
 
 -- What `run` returned beside the rows: facts about all of them.
@@ -47,13 +48,13 @@ end
 
 local function encoded(a, row)
 	row = with_attempt(a, row)
-	local text, why = json.encode(row, { max = ROW_MAX, envelope = true })
+	local text, why = json.encode(row, { max = emit.MAX, envelope = true })
 	if not text then
 		return nil, why
 	end
 	local veiled = a.veil(row, text)
 	if veiled then
-		row, text = veiled, json.encode(veiled, { max = ROW_MAX, envelope = true })
+		row, text = veiled, json.encode(veiled, { max = emit.MAX, envelope = true })
 	end
 	return text, nil, row
 end
@@ -61,11 +62,16 @@ end
 -- --- where a row goes: add(row) → problem?, finish(facts) → data --------------------------
 
 local function lines(a)
+	local changes, unmask = a.dry_run or a.framework.fields or a.command.rows_may_repeat, a.framework.unmask
 	local function add(row)
-		local text, why = encoded(a, row)
-		return why or not host.send("EMIT", { data = text }) and "the row is too large" or nil
+		row = (changes or a.mask) and with_attempt(a, row) or row
+		local problem = emit.row(row, unmask)
+		if problem == false then
+			problem = emit.row(require("runner.core.mask").tokens(row), true)
+		end
+		return problem
 	end
-	return { add = add, written = true, finish = function(facts) return facts end }
+	return { add = add, written = true, as_they_are = not (changes or a.mask), finish = function(facts) return facts end }
 end
 
 local function growing_table(a)
@@ -116,7 +122,7 @@ end
 -- What each row of a change did, counted for meta.effects; `lacking` is how many don't say.
 local function count_effects(a, rows)
 	local add, finish, effects = rows.add, rows.finish, {}
-	rows.lacking = 0
+	rows.lacking, rows.as_they_are = 0, nil
 	function rows.add(row)
 		local problem = add(row)
 		local effect = type(row.effect) == "string" and (a.dry_run and WOULD[row.effect] or row.effect)

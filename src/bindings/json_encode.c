@@ -41,7 +41,8 @@ struct encoder {
 	struct buf *out, *message;
 	struct buf *members, *sorted; /* encode_many()'s own */
 	int top, room; /* of the stack: what is in use, and what may be */
-	size_t max;
+	size_t max;       /* bytes of the whole, */
+	size_t limit;     /* which is where `out` ends at the latest */
 	bool envelope;    /* its strings are output: clean, as json_quote() has it */
 	bool keep;        /* `out` is the answer, in place of a copy */
 	int out_at;       /* its stack index */
@@ -61,7 +62,7 @@ static int encode_refuse_size(struct encoder *e);
 /* Check that there is room for `more` bytes and nothing was lost. 0, or -1. */
 static inline int encode_check_size(struct encoder *e, size_t more)
 {
-	if (!e->out->failed && more <= e->max && e->out->len <= e->max - more)
+	if (!e->out->failed && more <= e->limit && e->out->len <= e->limit - more)
 		return 0;
 	return encode_refuse_size(e);
 }
@@ -715,7 +716,7 @@ static void read_options(lua_State *L, struct encoder *e)
 		lua_getfield(L, 2, "name"); /* all stay on the stack: e->name points into it */
 		e->name = luaL_optstring(L, -1, e->name);
 	}
-	e->max = (size_t)max;
+	e->max = e->limit = (size_t)max;
 }
 
 static int push_failure(struct encoder *e)
@@ -752,6 +753,22 @@ static void release_all(struct encoder *e, bool failed)
 	scratch_release(e->members);
 	scratch_release(e->sorted);
 	scratch_release(e->message);
+}
+
+int json_lua_append(lua_State *L, int at, const void *mark, size_t max, struct json_room *room)
+{
+	struct place path[JSON_MAX_DEPTH + 1];
+	struct key keys[JSON_MAX_DEPTH * JSON_FEW];
+	int status, top = lua_gettop(L);
+	struct encoder e = {
+		.L = L, .mark = mark, .name = "data", .path = path, .keys = keys, .envelope = true, .max = max, .top = top, .room = top,
+		.limit = room->out.len + max, .out = &room->out, .members = &room->members, .sorted = &room->sorted,
+		.message = &room->message, .scalar = JSON_WRITER_INIT(&room->out),
+	};
+
+	status = encode_whole(&e, at);
+	lua_settop(L, top);
+	return status;
 }
 
 int json_lua_encode(lua_State *L)

@@ -7,6 +7,8 @@
 
 #include <lua.h>
 
+#include "../common/buf.h"
+
 /* Push the metatable that marks a table as a JSON array, empty or not. */
 void json_push_array_mark(lua_State *L);
 /* Push json.null: the light userdata NULL, the same value as cjson.null. */
@@ -16,5 +18,17 @@ int json_lua_decode(lua_State *L);
 int json_lua_weight(lua_State *L);
 /* json.encode(value[, opts]): see json.c for the contract. */
 int json_lua_encode(lua_State *L);
+
+/* What a value is written with. Only `out` has anything to say between two calls. */
+struct json_room {
+	struct buf out, members, sorted, message;
+};
+
+/*
+ * Append the value at the positive index to room->out as json.encode(value, { envelope = true, max = max }) writes it; `mark`
+ * is json_push_array_mark()'s table. 0; or -1 with room->message, and `out` with what was written until then. Neither
+ * allocates in Lua nor raises.
+ */
+int json_lua_append(lua_State *L, int at, const void *mark, size_t max, struct json_room *room);
 
 #endif

@@ -115,6 +115,18 @@ void frame_add_last(struct buf *out, enum field_id id, size_t n)
 	buf_add(out, header, sizeof(header));
 }
 
+size_t frame_begin_field(struct buf *out, enum field_id id)
+{
+	frame_add_last(out, id, 0);
+	return out->len;
+}
+
+void frame_end_field(struct buf *out, size_t start)
+{
+	if (!out->failed)
+		put_le(out->data + start - 4, out->len - start, 4);
+}
+
 void frame_add_bytes(struct buf *out, enum field_id id, const void *s, size_t n)
 {
 	frame_add_last(out, id, n);

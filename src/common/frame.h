@@ -53,6 +53,9 @@ int frame_field_find(enum frame_kind kind, const char *name, enum field_type *ty
 size_t frame_begin(struct buf *out, enum frame_kind kind);
 void frame_add_int(struct buf *out, enum field_id id, int64_t v);
 void frame_add_bytes(struct buf *out, enum field_id id, const void *s, size_t n);
+/* A field whose bytes the caller adds to `out` between these two: where they begin, to hand to frame_end_field(). */
+size_t frame_begin_field(struct buf *out, enum field_id id);
+void frame_end_field(struct buf *out, size_t start);
 /* Write the length. 0, or -1 (and the frame is removed from `out`) when it exceeds
  * its cap or memory ran out. */
 int frame_end(struct buf *out, size_t start);

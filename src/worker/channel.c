@@ -242,6 +242,13 @@ static int raise_unsent(lua_State *L)
 	return luaL_error(L, "can't reach the supervisor: %s", strerror(errno));
 }
 
+void channel_send(lua_State *L, const struct buf *frame)
+{
+	errno = ENOMEM;
+	if (frame->failed || send_frame(frame) < 0)
+		raise_unsent(L);
+}
+
 static int send_or_hold(const struct buf *frame, const struct last *last, bool hold)
 {
 	if (!hold && last->n == 0)

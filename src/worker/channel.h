@@ -29,6 +29,9 @@ int channel_detach(pid_t pid);
 /* Before the first child: bear the mark of the run, which all of them inherit, and have the supervisor
  * start its guard (supervisor/guard.h). Blocks until that runs. */
 void channel_guard(void);
+/* Write one encoded frame. Raises when no process reads, or when memory ran out while it was encoded. */
+struct buf;
+void channel_send(lua_State *L, const struct buf *frame);
 /* Add send(kind, fields), hold(change) and what masker.h has to the table on top of the stack. */
 void channel_register(lua_State *L);
 

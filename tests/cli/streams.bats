@@ -292,6 +292,65 @@ TEXT
 	expect 'e.error["code"] == "INVALID_RESULT"'
 }
 
+@test "a row that is refused says so in the same words wherever it comes, and leaves nothing of itself" {
+	command_file odd <<'LUA'
+local tried = { 1, "x", {}, { 1, 2 }, { nil, 2 }, { nil, 2, x = 1 }, json.array {}, { [1.5] = 1 }, { _summary = true }, { _seq = 1 },
+	{ heartbeat = true }, { ok = true, error = 1 }, { f = print }, { a = { b = { print } } }, { ["\xff"] = 1, ["\xfe"] = 2 },
+	{ a = ("x"):rep(2 ^ 20) }, { a = ("x"):rep(2 ^ 20 - 20) }, { a = "sk-0123456789012345678901234567" }, { ok = true }, { heartbeat = 1 },
+	setmetatable({ a = 1 }, { __index = { _seq = 1 } }), setmetatable({ a = 1 }, { __len = function() return 3 end }) }
+tried[#tried + 1] = { own = tried }
+tried[#tried].own = tried[#tried]
+local function said(ctx, ...)
+	local ok, why = pcall(function(...) ctx:emit(...) end, ...)
+	return ok or (type(why) == "table" and why.message or why):gsub("^.-: ", "")
+end
+return { description = "x", danger_level = "safe", streams = true, args = { { "which", "integer" } }, run = function(args, ctx)
+	if args.which then return { said = said(ctx, tried[args.which]) } end
+	local all = json.array {}
+	for i, row in ipairs(tried) do ctx:emit { before = i } all[i] = said(ctx, row) end
+	all[#all + 1] = said(ctx, { a = 1 }, 2)
+	local mine = setmetatable({}, { __index = ctx })
+	mine:emit { from = "what inherits from ctx" }
+	local given = ctx.emit
+	function ctx.emit(c, row) row.more = true given(c, row) end
+	ctx:emit { own = true }
+	return { said = all }
+end }
+LUA
+	sed -i '1i local json = require "json"' commands/odd.lua
+	call odd --stream
+	[ "$status" -eq 0 ]
+	cp out.txt all.txt
+	for ((which = 1; which <= 23; which++)); do
+		call odd --which "$which" --stream
+		[ "$status" -eq 0 ]
+		tail -n 1 out.txt >>single.txt
+		sed -n '$!p' out.txt >>rows.txt
+	done
+	python3 - <<'PY'
+import json
+lines = [json.loads(line) for line in open("all.txt")]
+said, single = lines[-1]["data"]["said"], [json.loads(line)["data"]["said"] for line in open("single.txt")]
+assert said[:23] == single, [pair for pair in zip(said, single) if pair[0] != pair[1]]
+assert [i + 1 for i, text in enumerate(single) if text is True] == [3, 17, 18, 19, 20, 22], single
+assert "argument" in said[23] or "arguments" in said[23], said[23]
+rows = [json.loads(line) for line in open("rows.txt")]
+assert [row for row in lines[:-3] if "before" not in row] == rows and len(rows) == 6, rows
+assert rows[2] == {"a": "[KEY: sk-01234...]"}, rows[2]
+assert [row["before"] for row in lines[:-3] if "before" in row] == list(range(1, 24))
+assert lines[-3:-1] == [{"from": "what inherits from ctx"}, {"own": True, "more": True}], lines[-3:-1]
+assert lines[-1]["_count"] == len(lines) - 1
+PY
+}
+
+@test "a worker that is killed loses no row that ctx:emit has returned from" {
+	body killed 'streams = true,' <<<'for i = 1, 5000 do ctx:emit{ id = i } end os.execute "kill -9 $PPID" ctx:sleep(30)'
+	call killed --stream
+	[ "$status" -ne 0 ]
+	lines '[r.get("id") for r in rows[:-1]] == list(range(1, 5001))'
+	lines 'rows[-1]["ok"] is False and rows[-1]["meta"]["items_emitted"] == 5000'
+}
+
 @test "secret arguments stay secret in rows" {
 	body hide 'streams = true, args = { { "token", "string", secret = true } },' <<<'ctx:emit{ t = "x" .. args.token }'
 	call T=s3cr3t-value hide --token-from-env T --stream

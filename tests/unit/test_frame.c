@@ -49,6 +49,43 @@ static void check_sample_frame(const struct frame *f, enum frame_kind kind)
 	assert_true(f->has == has);
 }
 
+/* What the caller writes between the two is the field's, as if it had been added at once. */
+static void a_field_is_written_where_it_stands(void **state UNUSED)
+{
+	struct buf out = BUF_INIT, same = BUF_INIT;
+
+	for (size_t n = 0; n < 1000; n += 333) {
+		size_t start = frame_begin(&out, FRAME_EMIT), field, other = frame_begin(&same, FRAME_EMIT);
+		char bytes[1000] = "{}";
+
+		frame_add_int(&out, F_delay_ms, 7);
+		frame_add_int(&same, F_delay_ms, 7);
+		field = frame_begin_field(&out, F_data);
+		buf_add(&out, bytes, n / 2);
+		buf_add(&out, bytes + n / 2, n - n / 2);
+		frame_end_field(&out, field);
+		frame_add_bytes(&same, F_data, bytes, n);
+		assert_int_equal(frame_end(&out, start), 0);
+		assert_int_equal(frame_end(&same, other), 0);
+	}
+	assert_int_equal(out.len, same.len);
+	assert_memory_equal(out.data, same.data, out.len);
+	buf_release(&out);
+	buf_release(&same);
+}
+
+static void a_field_that_found_no_memory_is_none(void **state UNUSED)
+{
+	struct buf out = BUF_INIT;
+	size_t start = frame_begin(&out, FRAME_EMIT), field = frame_begin_field(&out, F_data);
+
+	out.failed = true;
+	frame_end_field(&out, field);
+	assert_int_equal(frame_end(&out, start), -1);
+	assert_int_equal(out.len, 0);
+	buf_release(&out);
+}
+
 /* --- the table ---------------------------------------------------------------------- */
 
 static void every_field_id_has_a_row_and_every_row_an_id(void **state UNUSED)
@@ -306,6 +343,8 @@ static void a_last_field_counts_for_the_cap(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_field_is_written_where_it_stands),
+		cmocka_unit_test(a_field_that_found_no_memory_is_none),
 		cmocka_unit_test(every_field_id_has_a_row_and_every_row_an_id),
 		cmocka_unit_test(the_same_field_name_has_the_same_id_and_type_everywhere),
 		cmocka_unit_test(kinds_are_found_by_name),

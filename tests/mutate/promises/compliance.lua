@@ -165,15 +165,14 @@ launch->format = launch->stdout_is_tty ? FORMAT_TEXT : FORMAT_JSON;]] },
 		return kept]] },
 	{ "REQ-F-053", [[CHILD_ENV(ALWAYS,    "PYTHONUNBUFFERED", "1",          "Python's output arrives as it is written")]], [[]] },
 	{ "REQ-F-053", [[
-		return why or not host.send("EMIT", { data = text }) and "the row is too large" or nil
+		return problem
 	end
-	return { add = add, written = true, finish = function(facts) return facts end }]], [[
-		a[#a + 1] = text
-		return why
+	return { add = add, written = true, as_they_are = not (changes or a.mask), finish = function(facts) return facts end }]], [[
+		return problem
 	end
-	return { add = add, written = true, finish = function(facts)
-		for _, text in ipairs(a) do
-			host.send("EMIT", { data = text })
+	return { add = function(row) a[#a + 1] = row end, written = true, finish = function(facts)
+		for _, row in ipairs(a) do
+			add(row)
 		end
 		return facts
 	end }]] },
