@@ -21,7 +21,7 @@ local SEPARATED = #MARK + 3 -- its bytes in a list
 ---@field count? true only how many there are
 ---@field format "json"|runner.TextFormat of the result
 
-M.page = nil ---@type {count: integer, report: fun(count: integer, returned: integer)}? of a list command (lua/output/list.lua)
+M.page = false ---@type false|{count: integer, report: fun(count: integer, returned: integer)} of a list command (lua/output/list.lua)
 
 local meta, size = truncate.meta, truncate.size
 
