@@ -91,7 +91,7 @@ static const char *const special[] = { "_seq", "_summary", "attempt", "heartbeat
 
 enum { CTX_UP = 3, OTHERWISE_UP, SHOWN_UP, SPECIAL_UP };
 
-/* A table in which what is read is what is written, and nothing to be looked at twice. */
+/* A table in which what is read is what is written, and nothing to be looked at twice. Leaves a few values on the stack. */
 static bool is_plain(lua_State *L, int at)
 {
 	if (!lua_istable(L, at) || lua_rawlen(L, at) > 0 || lua_getmetatable(L, at))
@@ -100,7 +100,6 @@ static bool is_plain(lua_State *L, int at)
 		lua_pushvalue(L, lua_upvalueindex(SPECIAL_UP + i));
 		if (lua_rawget(L, at) != LUA_TNIL)
 			return false;
-		lua_pop(L, 1);
 	}
 	return true;
 }
