@@ -67,4 +67,19 @@ function M.listed(row, config)
 	return values
 end
 
+---The default of an argument. A function's value depends on the run, and a secret's on who reads the file.
+---@param row table normalised
+---@return any nil: none that can be shown
+function M.default(row)
+	local v = row.default
+	if row.default_key then
+		return require("runner.declare.flags").default(row)
+	elseif v == nil or type(v) == "function" or row.secret then
+		return nil
+	elseif row.type == "duration" then
+		return require("runner.host").duration_text(rules.milliseconds(v))
+	end
+	return type(v) == "table" and require("runner.json").array(table.move(v, 1, #v, 1, {})) or v
+end
+
 return M

@@ -151,8 +151,10 @@ function M.new(on_change, log)
 	return setmetatable({ on_change = on_change, log = log, left_out = {} }, Catalog)
 end
 
--- The warnings, as stderr has those of any command (docs/reference/stderr.md).
-local function log(self, code, message)
+---A warning, as stderr has those of any command (docs/reference/stderr.md).
+---@param code string
+---@param message string
+function Catalog:say(code, message)
 	self.log((assert(json.encode({ level = "warn", event = "warning", command = attempt.name, code = code,
 		message = message }, { envelope = true }))))
 end
@@ -160,10 +162,10 @@ end
 -- Left out is what ended the process that read it, and what that process found broken.
 local function log_all(self, warnings)
 	for _, one in ipairs(self.left_out) do
-		log(self, "COMMAND_INVALID", one.message)
+		self:say("COMMAND_INVALID", one.message)
 	end
 	for _, w in ipairs(warnings) do
-		log(self, w.code, w.message)
+		self:say(w.code, w.message)
 		if w.code == "COMMAND_INVALID" then
 			table.insert(self.left_out, { command = (w.context or {}).command, message = w.message })
 		end

@@ -2,9 +2,11 @@
 
 local attempt = require "runner.core.attempt"
 local fs = require "runner.fs"
+local host = require "runner.host"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
 local layout = require "runner.output.layout"
+local tool = require "runner.core.tool"
 
 local M = {}
 
@@ -54,6 +56,19 @@ local function words(settings, folder)
 	return out
 end
 
+-- A file of the project is for everybody who works on it: a name that PATH has, where that is this program. What a desktop
+-- starts has a PATH of its own.
+local function program(in_project_file)
+	local here, name = fs.readlink "/proc/self/exe" or "runner", (tool.own() or {}).name or "runner"
+	for dir in (in_project_file and os.getenv "PATH" or ""):gmatch "[^:]+" do
+		local path = dir .. "/" .. name
+		if host.probe(path) == "file" then
+			return paths.is_absolute(dir) and fs.realpath(path) == fs.realpath(here) and name or here
+		end
+	end
+	return here
+end
+
 ---@class runner.mcp.Installation
 ---@field path string the client's file
 ---@field key string the object in it
@@ -69,7 +84,7 @@ function M.installation(client, settings)
 	local row, root = M.rows[client], attempt.project.root or paths.here()
 	local path, homeless = row.file(root)
 	return path and { path = path, homeless = homeless, key = row.key, name = settings.name or root:match "[^/]+$" or "runner",
-		server = { type = row.type and "stdio" or nil, command = fs.readlink "/proc/self/exe" or "runner",
+		server = { type = row.type and "stdio" or nil, command = program(not row.global),
 			args = words(settings, row.global and root or nil) } }
 end
 

@@ -9,6 +9,7 @@ local channel = require "runner.task.channel"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local notifications = require "runner.mcp.notifications"
+local paths = require "runner.core.paths"
 local queues = require "runner.mcp.queues"
 local resources = require "runner.mcp.resources"
 local scheduler = require "runner.task.scheduler"
@@ -32,9 +33,24 @@ message, and says whether the same call may be repeated (retryable: true, false 
 (side_effects), and often what to do (suggestion, fix_required). A tool that changes something takes dry_run: true, which
 changes nothing and says what would be done. A destructive tool asks the person before it runs: no argument confirms it.]]
 
+local NO_PROJECT = "There is no project in %s, nor in a folder above it: no command of one is served. Start the server in its folder, "
+	.. "or with --cwd FOLDER"
+
+local function no_project()
+	return not attempt.project.root and NO_PROJECT:format(paths.here()) or nil
+end
+
 local function instructions()
-	local name = attempt.project.name
-	return name and ("Commands of %s.\n%s"):format(name, INSTRUCTIONS) or INSTRUCTIONS
+	local project, none = attempt.project, no_project()
+	local about = none and none .. "." or project.name and ("Commands of %s."):format(project.name)
+	return about and about .. "\n" .. INSTRUCTIONS or INSTRUCTIONS
+end
+
+-- The server is what the client's person knows: the project.
+local function info()
+	local project, own = attempt.project, tool.own() or {}
+	local name = own.name or project.name or (project.root or ""):match "[^/]+$" or "runner"
+	return { name = name, title = project.root and name or nil, version = own.version or project.version or attempt.launch.version }
 end
 
 local function watch(s, known)
@@ -87,13 +103,16 @@ local function log_to_stderr()
 end
 
 local function outside_of(out, known, log, at_once)
-	local own, recorded = tool.own() or {}, 0
+	local recorded = 0
 	return {
 		send = function(message, may_drop) out:put(visible.encode(message), may_drop) end, log = function(line) log:put(line, true) end,
 		wait_for_room = function() out:wait_for_room() end, spawn = scheduler.spawn, gate = scheduler.gate, now = host.now, run = calls.run,
 		sleep = scheduler.sleep, tasks = task_jobs,
 		documents = resources.documents, rows = function(exact) return known:get(exact) end,
-		left_out = function() return known.left_out end,
+		left_out = function()
+			local none = no_project()
+			return none and table.move(known.left_out, 1, #known.left_out, 2, { { message = none } }) or known.left_out
+		end,
 		record = function(fields)
 			recorded = recorded + 1
 			local why = attempt.project.audit and require("runner.project.audit").record(attempt.project,
@@ -102,7 +121,7 @@ local function outside_of(out, known, log, at_once)
 				log:put("A refused call can't be recorded in the audit ledger: " .. why, true)
 			end
 		end,
-		info = { name = own.name or "runner", version = own.version or attempt.launch.version },
+		info = info(),
 		instructions = instructions(), at_once = at_once,
 	}
 end
@@ -137,6 +156,9 @@ local function serve(settings)
 	local log = log_to_stderr()
 	local known = catalog.new(function() notifications.tools_changed(s) end, function(line) log:put(line, true) end)
 	s = server.new(outside_of(out, known, log, settings.parallel), settings)
+	if no_project() then
+		known:say("NO_PROJECT", no_project())
+	end
 	scheduler.spawn(end_with, client, out)
 	scheduler.spawn(function()
 		if client:wait_gone() then

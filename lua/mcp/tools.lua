@@ -109,9 +109,22 @@ end
 
 -- --- one tool -------------------------------------------------------------------------------
 
+local CHANGES = { mutating = false, destructive = true }
+
+-- Where the author says that a call that was cut off may be made again, a second one changes nothing more.
+local function is_repeatable(command)
+	for _, code in ipairs(command.exit_codes) do
+		if code.name == "TIMEOUT" then
+			return code.retryable == "true"
+		end
+	end
+end
+
+-- What isn't said is the worst that clients have to expect: destructive, not to be repeated, in touch with the world.
 local function annotations(command)
 	local safe = command.danger_level == "safe"
-	return { readOnlyHint = safe, destructiveHint = not safe and command.danger_level == "destructive" or nil }
+	return { readOnlyHint = safe, destructiveHint = CHANGES[command.danger_level],
+		idempotentHint = not safe and is_repeatable(command) or nil, openWorldHint = command.has_network_io }
 end
 
 local LONG_MS = 60000

@@ -5,7 +5,6 @@
 local arg_errors = require "runner.declare.arg_errors"
 local arg_words = require "runner.declare.arg_words"
 local contract = require "runner.declare.contract"
-local flags = require "runner.declare.flags"
 local help_exit_codes = require "runner.tools.help_exit_codes"
 local host = require "runner.host"
 local json = require "runner.json"
@@ -62,19 +61,6 @@ local function type_of(kind, choices)
 	return kind == "enum" and not choices and "string" or TYPES[kind] or kind
 end
 
--- A function's value depends on the run, and a secret's on who reads the file.
-local function default_of(row)
-	local v = row.default
-	if row.default_key then
-		return flags.default(row)
-	elseif v == nil or type(v) == "function" or row.secret then
-		return nil
-	elseif row.type == "duration" then
-		return host.duration_text(require("runner.core.rules").milliseconds(v))
-	end
-	return type(v) == "table" and json.array(table.move(v, 1, #v, 1, {})) or v
-end
-
 local function array_schema(row, choices)
 	local kind = row.items
 	return { type = "array", minItems = row.min_length, maxItems = row.max_length,
@@ -101,7 +87,7 @@ function M.flag(row, config)
 	local schema = row.schema and portable_schema.of(row.schema)
 	return {
 		type = type_of(row.type, choices), required = row.required or false, description = M.meaning(row),
-		default = default_of(row), short = row.short, env_vars = variables_of(row),
+		default = computed.default(row), short = row.short, env_vars = variables_of(row),
 		enum_values = row.type == "enum" and choices or nil, schema = row.type == "array" and array_schema(row, choices) or schema,
 		pattern = not preset and pattern and portable_pattern.whole(pattern) or nil, pattern_type = preset,
 	}

@@ -29,19 +29,22 @@ local function add_pattern(schema, pattern)
 	schema["$comment"] = why and portable_schema.left_out(why) or nil
 end
 
--- Bounds of a duration are seconds, and a text has none.
+local DURATION = [[^(?:none|[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h|d)?)$]]
+
+-- Bounds of a duration are those of a number of seconds; a text has a form.
 local function value_schema(row, config, place)
 	local kind = row.items or row.type
 	if kind == "json" then
 		return (portable_schema.of(row.schema or {}, place))
 	end
-	local numeric, counts_items = kind == "integer" or kind == "number", row.type == "array"
+	local numeric, counts_items = kind == "integer" or kind == "number" or kind == "duration", row.type == "array"
 	local out = { type = TYPES[kind] or kind, enum = listed(row, config), minimum = numeric and row.min or nil,
 		maximum = numeric and row.max or nil,
 		minLength = not counts_items and row.min_length or nil, maxLength = not counts_items and row.max_length or nil }
 	if row.pattern then
 		add_pattern(out, row.pattern)
 	end
+	out.pattern = kind == "duration" and DURATION or out.pattern
 	return out
 end
 
@@ -61,6 +64,9 @@ end
 local function described(row, config)
 	local out = schema_of(row, config)
 	out.description = out.description or row.description
+	if out.default == nil and row.type ~= "json" then
+		out.default = computed.default(row)
+	end
 	return out
 end
 

@@ -34,7 +34,7 @@ with Server() as s:
     assert names == sorted(names) and {"hello", "slow", "workflow_list"} <= set(names), names
     assert "db_drop" not in names and "mcp_serve" not in names and "workflow_run" not in names
     hello = tools[names.index("hello")]
-    assert hello["inputSchema"] == {"type": "object", "properties": {"name": {"type": "string", "description": "Whom"}},
+    assert hello["inputSchema"] == {"type": "object", "properties": {"name": {"type": "string", "description": "Whom", "default": "world"}},
                                     "additionalProperties": False}, hello
     assert hello["annotations"]["readOnlyHint"] is True
     result = s.call("hello", {"name": "Ada"})
@@ -575,6 +575,50 @@ with Server() as s:
     assert 1 <= len(said) <= (time.monotonic() - begun + 1) * 10 + 1, len(said)
     assert all(m["message"] == f"{m['progress']}/{m['total']}" for m in said), said
     assert said[0]["progress"] == 1 and said[-1]["progress"] == 50000 and all(a["progress"] < b["progress"] for a, b in zip(said, said[1:]))
+PY
+}
+
+@test "a server is what its project is called, and without one it says so" {
+	echo 'return { name = "shop", version = "3.1.4" }' >runner.lua
+	session <<'PY'
+with Server() as s:
+    about = s.ask("server/discover")["result"]
+    assert about["_meta"]["io.modelcontextprotocol/serverInfo"] == {"name": "shop", "title": "shop", "version": "3.1.4"}, about
+    assert about["instructions"].startswith("Commands of shop.\n"), about
+PY
+	rm runner.lua
+	mkdir /tmp/"mcp-none-$$"
+	session <<PY
+with Server() as s:
+    assert s.ask("server/discover")["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["title"] == os.path.basename(os.getcwd())
+with Server("--parallel", "1", cwd="/tmp/mcp-none-$$") as s:
+    about = s.ask("server/discover")["result"]
+    assert about["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "runner" and "title" not in about["_meta"]["io.modelcontextprotocol/serverInfo"]
+    assert about["instructions"].startswith("There is no project in /tmp/mcp-none-$$, nor in a folder above it"), about
+    s.answer(s.request("tools/list", {}, meta={"io.modelcontextprotocol/logLevel": "warning"}))
+    assert ["There is no project" in m["params"]["data"]["message"] for m in s.others] == [True], s.others
+PY
+	rmdir /tmp/"mcp-none-$$"
+	[ "$(grep -c '"code":"NO_PROJECT"' err.txt)" -eq 1 ]
+}
+
+@test "a tool says what it changes, what its arguments are by default, and the form of a duration" {
+	body look 'has_network_io = true, args = { { "for_long", "duration", default = "90s", min = 1, max = 600 }, { "kind", "enum", values = { "a", "b" }, default = "a" }, { "pin", "string", secret = true, default = "hunter2" }, { "made", "string", default = function() return "x" end }, { "tags", "array", items = "string", default = { "x" } }, { "data", "json", default = { a = 1 } } },' <<<'return args.for_long'
+	body change <<<'return { effect = "noop" }'
+	sed -i 's/danger_level = "safe",/danger_level = "mutating", has_network_io = false, exit_codes = { TIMEOUT = { retryable = true, side_effects = "partial" } },/' commands/change.lua
+	session <<'PY'
+import re
+with Server() as s:
+    tools = {t["name"]: t for t in s.ask("tools/list")["result"]["tools"]}
+    assert tools["change"]["annotations"] == {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+    assert tools["look"]["annotations"] == {"readOnlyHint": True, "openWorldHint": True}
+    p = tools["look"]["inputSchema"]["properties"]
+    assert {k: v.get("default") for k, v in p.items()} == {"for_long": "90s", "kind": "a", "pin": None, "made": None, "tags": ["x"], "data": None}, p
+    assert (p["for_long"]["minimum"], p["for_long"]["maximum"]) == (1, 600)
+    for text, fits in (("90s", True), ("1.5m", True), ("7", True), ("2 h", False), ("1h30m", False), ("-1s", False), (".5s", False), ("", False)):
+        assert bool(re.search(p["for_long"]["pattern"], text)) == fits, text
+        assert s.call("look", {"for_long": text})["isError"] != fits, text
+    assert s.call("look", {"for_long": 601})["isError"] and s.call("look", {"for_long": 600})["structuredContent"]["data"] == {"value": 600}
 PY
 }
 

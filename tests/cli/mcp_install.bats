@@ -49,6 +49,27 @@ PY
 	echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | env -i "${CLEAN_ENV[@]}" "${words[@]}" | grep -q '"result":{}'
 }
 
+@test "a file of the project has the program by its name where PATH leads to it, one of a desktop its path" {
+	mkdir bin other
+	ln -s "$(readlink -f "$RUNNER")" bin/runner
+	printf '#!/bin/sh\n' >other/runner
+	chmod +x other/runner
+	for client in claude-code cursor vscode; do
+		call PATH="$PWD/bin:$PATH" HOME="$PWD/home" mcp install "$client"
+		expect '[s["command"] for g in e.data["config"].values() for s in g.values()] == ["runner"]'
+	done
+	call PATH="$PWD/bin:$PATH" HOME="$PWD/home" mcp install claude-desktop
+	expect '[s["command"][0] for g in e.data["config"].values() for s in g.values()] == ["/"]'
+	for path in "$PWD/other:$PWD/bin:$PATH" "bin:/usr/bin:/bin" /nonexistent; do
+		call PATH="$path" mcp install cursor
+		expect '[s["command"][0] for g in e.data["config"].values() for s in g.values()] == ["/"]'
+	done
+	call PATH="$PWD/bin:$PATH" mcp install cursor --write --name mine
+	PATH="$PWD/bin:$PATH"
+	echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | env -i "${CLEAN_ENV[@]}" PATH="$PATH" "$(python3 -c 'import json
+print(json.load(open(".cursor/mcp.json"))["mcpServers"]["mine"]["command"])')" mcp serve | grep -q '"result":{}'
+}
+
 @test "a file outside of the project is told the project's folder, and keeps its mode and its link" {
 	mkdir -p home/.config/Claude
 	echo '{}' >home/real.json

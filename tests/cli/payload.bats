@@ -144,7 +144,7 @@ payload() {
 	call all --schema
 	succeeded
 	expect 'e.data["raw_payload_schema"]["required"] == ["target"] and e.data["raw_payload_schema"]["additionalProperties"] is False'
-	expect 'e.data["raw_payload_schema"]["properties"]["keep"] == {"type": "integer", "minimum": 1, "maximum": 50}'
+	expect 'e.data["raw_payload_schema"]["properties"]["keep"] == {"type": "integer", "minimum": 1, "maximum": 50, "default": 5}'
 	expect 'e.data["raw_payload_schema"]["properties"]["tags"] == {"type": "array", "items": {"type": "string"}, "maxItems": 2}'
 	expect 'e.data["raw_payload_schema"]["properties"]["filter"] == {"type": "object"}'
 }
