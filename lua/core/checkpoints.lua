@@ -105,7 +105,7 @@ end
 ---@return string? errno
 function M.folder(key)
 	local folder = path_of(key):match "^(.*)/"
-	local ok, message, errno = fs.mkdirs(folder, PRIVATE_FOLDER)
+	local ok, message, errno = fs.mkdirs(folder, PRIVATE_FOLDER, true)
 	if not ok then
 		return nil, message, errno
 	end
@@ -139,6 +139,7 @@ function M.remove(key)
 	if M.exists(key) then
 		fs.unlink(path_of(key))
 		fs.unlink(path_of(name_of(key)))
+		fs.fsync(path_of(key):match "^(.*)/") -- or a power loss brings it back, and the next such call does nothing
 	end
 end
 

@@ -45,7 +45,7 @@ function M.locks()
 	local why = paths.NO_STATE .. ", and XDG_RUNTIME_DIR is not set"
 	for _, dir in ipairs(directories()) do
 		dir = dir .. "/locks"
-		local ok, message = fs.mkdirs(dir, 448) -- 0700
+		local ok, message = fs.mkdirs(dir, 448, true) -- 0700
 		if ok then
 			return dir
 		end

@@ -72,7 +72,7 @@ function Files:keep()
 	elseif not self.path then
 		not_kept(paths.NO_STATE)
 	elseif self.before then
-		local ok, why = fs.mkdirs(self.folder, 448) -- 0700
+		local ok, why = fs.mkdirs(self.folder, 448, true) -- 0700
 		if ok then
 			ok, why = fs.write(self.path, json.encode { sources = self.before, generates = sha256(generated) }, 384, false) -- 0600
 		end

@@ -124,7 +124,7 @@ end
 function M.job(a, record, tell)
 	local id = "job_" .. a.launch.request_id:match "[^_]+$"
 	local path = folder.root() .. "/" .. id
-	need(fs.mkdirs(path, PRIVATE_FOLDER))
+	need(fs.mkdirs(path, PRIVATE_FOLDER, true))
 	local lock, why, about = fs.lock(path .. "/lock")
 	need(lock, why, about)
 	record.id = id
@@ -245,7 +245,7 @@ local function attach_or_start(a, record, tell)
 		return M.job(a, record, tell)
 	end
 	local root = folder.root()
-	local ok, message, errno = fs.mkdirs(root, 448)
+	local ok, message, errno = fs.mkdirs(root, 448, true)
 	if not ok then
 		folder.raise(message, errno)
 	end

@@ -23,7 +23,7 @@ local function own_state(a)
 	local command, out = a.command, {}
 	if command.sources then
 		out[1] = require("runner.core.own_state").folder(a, "unchanged")
-		fs.mkdirs(out[1] or "", 448) -- 0700
+		fs.mkdirs(out[1] or "", 448, true) -- 0700
 	end
 	if command.interruption and command.interruption.resume and paths.state() then
 		local checkpoints = require "runner.core.checkpoints"

@@ -192,10 +192,7 @@ local function keep_copy(db, version)
 	local ok, message, name = fs.write(part, "", 384) -- 0600: SQLite takes an empty file
 	if ok then
 		db:run("VACUUM INTO ?", part)
-		ok, message, name = fs.fsync(part)
-	end
-	if ok then
-		ok, message, name = fs.rename(part, path)
+		ok, message, name = fs.replace(part, path)
 	end
 	if not ok then
 		failures.raise(db.path, message, name)
@@ -246,7 +243,7 @@ local function make_directory(path)
 	if fs.stat(dir) then
 		return
 	end
-	local ok, message, name = fs.mkdirs(dir, PRIVATE)
+	local ok, message, name = fs.mkdirs(dir, PRIVATE, true)
 	if not ok then
 		failures.raise(path, message, name)
 	end

@@ -140,7 +140,7 @@ end
 
 -- Change the state under its lock. Where that can't be done, nothing is limited: a warning says so.
 local function change(key, command, f)
-	local ok, why = fs.mkdirs(key:match "^(.*)/", 448) -- 0700
+	local ok, why = fs.mkdirs(key:match "^(.*)/", 448, true) -- 0700
 	local lock <close>, problem = ok and fs.lock(key .. ".lock", { wait_ms = LOCK_MS }) or nil, why
 	if not lock then
 		lost(tostring(problem or "the lock can't be had"))
@@ -166,7 +166,7 @@ function M.prepare(a, out)
 	end
 	for _, key in ipairs(keys) do
 		out[#out + 1] = key:match "^(.*)/"
-		fs.mkdirs(out[#out], 448) -- 0700
+		fs.mkdirs(out[#out], 448, true) -- 0700
 		if not fs.lstat(key .. ".json") then
 			fs.rename(former[key] .. ".json", key .. ".json")
 		end

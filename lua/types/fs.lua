@@ -52,13 +52,14 @@ function fs.list(path) end
 ---@return string? errno
 function fs.mkdir(path, mode) end
 
----Make a directory and its missing parents; it may exist already.
+---Make a directory and its missing parents; it may exist already. A power loss may take them away, unless they are durable.
 ---@param path string
 ---@param mode? integer
+---@param durable? boolean default false
 ---@return boolean? ok
 ---@return string? message
 ---@return string? errno
-function fs.mkdirs(path, mode) end
+function fs.mkdirs(path, mode, durable) end
 
 ---@param from string
 ---@param to string

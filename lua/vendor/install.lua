@@ -56,7 +56,7 @@ end
 ---@param change fun(libraries: table<string, runner.Library>): any what it returns is returned
 function M.alone(root, change)
 	M.check_place(root)
-	must("vendor/", fs.mkdirs(root .. "/vendor", 493)) -- 0755
+	must("vendor/", fs.mkdirs(root .. "/vendor", 493, true)) -- 0755
 	local lock <close>, why, about = fs.lock(root .. "/vendor/.lock", { wait_ms = WAIT_MS })
 	if not lock then
 		local pid = why == "held" and type(about) == "table" and about.pid
@@ -115,7 +115,7 @@ end
 local function write_files(dir, files)
 	for _, file in ipairs(files) do
 		local path = dir .. "/" .. file.path
-		must(path, fs.mkdirs(path:match "^(.*)/", 493))
+		must(path, fs.mkdirs(path:match "^(.*)/", 493, true))
 		must(path, fs.write(path, file.text, 420, false))
 	end
 	must(dir, fs.fsync_tree(dir))

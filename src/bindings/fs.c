@@ -282,20 +282,6 @@ static size_t base_offset(const char *path)
 	return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-int fs_sync_parent(const char *path)
-{
-	char dir[PATH_MAX];
-	size_t n = base_offset(path);
-
-	if (n == 0)
-		return fs_sync_path(".");
-	if (n >= sizeof(dir))
-		return errno = ENAMETOOLONG, -1;
-	memcpy(dir, path, n);
-	dir[n] = '\0';
-	return fs_sync_path(dir);
-}
-
 int fs_temporary(const char *path, char *out, size_t cap)
 {
 	int dir = (int)base_offset(path);
@@ -318,14 +304,15 @@ static int fs_mkdir(lua_State *L)
 	return fs_result(L, mkdir(path, fs_mode(L, 2, 0777)), "mkdir", path, NULL);
 }
 
-/* mkdir(2) that is content with a directory. Its errno is mkdir's. */
-static int have_directory(const char *path, mode_t mode)
+/* mkdir(2) that is content with a directory. Its errno is mkdir's. Durable: a power loss leaves the new one where it
+ * is, unless its parent can't be read, and so not be synchronised. */
+static int have_directory(const char *path, mode_t mode, bool durable)
 {
 	struct stat st;
 	int saved;
 
 	if (mkdir(path, mode) == 0)
-		return 0;
+		return durable && xsync_folder(path) < 0 && errno != EACCES ? -1 : 0;
 	saved = errno;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
@@ -335,15 +322,15 @@ static int have_directory(const char *path, mode_t mode)
 
 /* Make `path` and what is missing above it. On failure path ends where the
  * trouble is. */
-static int make_directories(char *path, mode_t mode)
+static int make_directories(char *path, mode_t mode, bool durable)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		if (have_directory(path, mode | 0300) < 0)
+		if (have_directory(path, mode | 0300, durable) < 0)
 			return -1;
 		*slash = '/';
 	}
-	return have_directory(path, mode);
+	return have_directory(path, mode, durable);
 }
 
 static int fs_mkdirs(lua_State *L)
@@ -357,7 +344,7 @@ static int fs_mkdirs(lua_State *L)
 		return fs_fail(L, "mkdirs", path, NULL);
 	}
 	strcpy(copy, path);
-	return fs_result(L, make_directories(copy, mode), "mkdirs", copy, NULL);
+	return fs_result(L, make_directories(copy, mode, lua_toboolean(L, 3)), "mkdirs", copy, NULL);
 }
 
 static int fs_rename(lua_State *L)

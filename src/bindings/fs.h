@@ -27,9 +27,8 @@ int fs_fail_because(lua_State *L, const char *verb, const char *path, const char
 
 /* 0, or -1 with ECANCELED when the attempt was cancelled. */
 int fs_go_on(void);
-/* fsync(2) of a path or of the directory that holds it. */
+/* fsync(2) of a path. */
 int fs_sync_path(const char *path);
-int fs_sync_parent(const char *path);
 /* A name beside `path` that no file has: ".NAME.XXXXXXXX.tmp". Raises nothing;
  * -1 with ENAMETOOLONG. */
 int fs_temporary(const char *path, char *out, size_t cap);

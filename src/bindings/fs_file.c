@@ -148,7 +148,7 @@ static int settle(int status, const char *temporary, const char *path, bool dura
 	int saved;
 
 	if (status == 0 && rename(temporary, path) == 0)
-		return durable ? fs_sync_parent(path) : 0;
+		return durable ? xsync_folder(path) : 0;
 	saved = errno;
 	unlink(temporary);
 	errno = saved;
@@ -218,7 +218,7 @@ static int create_path(const char *path, const char *bytes, size_t n)
 	status = write_bytes(fd, bytes, n) < 0 ? -1 : fsync(fd);
 	xclose(&fd);
 	if (status == 0)
-		return fs_sync_parent(path);
+		return xsync_folder(path);
 	saved = errno;
 	unlink(path);
 	errno = saved;
@@ -326,7 +326,7 @@ static int replace_path(const char *from, const char *to, long mode)
 	xclose(&fd);
 	if (status < 0 || rename(from, to) < 0)
 		return -1;
-	return fs_sync_parent(to);
+	return xsync_folder(to);
 }
 
 /* replace(from, to[, mode]): a finished file goes to the place of another, as write does

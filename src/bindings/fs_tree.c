@@ -358,7 +358,7 @@ static int copy_tree(const char *from, const char *to, struct buf *at)
 
 	while (c.depth > 0)
 		xclose(&c.fds[--c.depth]);
-	return status < 0 ? -1 : fs_sync_parent(to);
+	return status < 0 ? -1 : xsync_folder(to);
 }
 
 /*

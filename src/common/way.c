@@ -230,11 +230,24 @@ static int follow(struct walk *k, const char *name)
 	return 0;
 }
 
+/* A new one is on the disk, unless `dir` can't be read, and so not be synchronised. */
+static bool have_folder(int dir, const char *name, mode_t mode)
+{
+	int fd, status;
+
+	if (mkdirat(dir, name, mode) < 0)
+		return errno == EEXIST;
+	fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	status = fd < 0 ? -(errno != EACCES) : fsync(fd);
+	xclose(&fd);
+	return status == 0;
+}
+
 static int open_folder(const struct walk *k, const char *name)
 {
 	int fd = way_open_entry(k->way->dir, name, FOLDER, !k->shared);
 
-	if (fd < 0 && errno == ENOENT && k->make && (mkdirat(k->way->dir, name, k->make) == 0 || errno == EEXIST))
+	if (fd < 0 && errno == ENOENT && k->make && have_folder(k->way->dir, name, k->make))
 		fd = way_open_entry(k->way->dir, name, FOLDER, !k->shared);
 	return fd;
 }

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -128,6 +130,20 @@ void xclose(int *fd)
 		close(*fd);
 	*fd = -1;
 	errno = saved;
+}
+
+int xsync_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+	int fd, status;
+
+	if (snprintf(dir, sizeof(dir), "%.*s.", slash ? (int)(slash - path) + 1 : 0, path) >= (int)sizeof(dir))
+		return errno = ENAMETOOLONG, -1;
+	fd = xopen(dir, O_RDONLY | O_DIRECTORY | O_NOCTTY, 0);
+	status = fd < 0 ? -1 : fsync(fd);
+	xclose(&fd);
+	return status;
 }
 
 int xnonblock(int fd)

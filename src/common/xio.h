@@ -31,6 +31,8 @@ ssize_t xreceive_fds(int from, void *bytes, size_t n, int *fds, size_t *count, i
 int xdup_above(int fd, int lowest);
 /* Close *fd if it is ≥ 0, and set it to -1. Preserves errno. */
 void xclose(int *fd);
+/* fsync(2) of the directory that `path` is in: its name is on the disk. */
+int xsync_folder(const char *path);
 /* Set O_NONBLOCK. Only for descriptors that we created: an inherited one shares
  * the flag with the caller (docs/design.md#inherited-descriptors). */
 int xnonblock(int fd);

@@ -93,7 +93,7 @@ static const char *append(int fd, off_t size, const struct buf *line, bool sync)
 	return why;
 }
 
-static const char *append_row(int fd, const char *object, size_t n, bool sync)
+static const char *append_row(const char *path, int fd, const char *object, size_t n, bool sync)
 {
 	struct buf line = BUF_INIT;
 	char prev[SHA256_HEX];
@@ -109,7 +109,7 @@ static const char *append_row(int fd, const char *object, size_t n, bool sync)
 	compose(&line, object, n, prev, read_last(fd, st.st_size, prev));
 	why = line.failed ? "not enough memory" : append(fd, st.st_size, &line, sync);
 	buf_release(&line);
-	return why;
+	return why || !sync || st.st_size > 0 || xsync_folder(path) == 0 ? why : strerror(errno);
 }
 
 const char *ledger_problem(const char *line, size_t n, char last[SHA256_HEX])
@@ -135,7 +135,7 @@ int ledger_append(const char *path, const char *object, size_t n, bool sync, con
 	if (n < 3 || n > LEDGER_LINE_MAX || object[0] != '{' || object[n - 1] != '}' || memchr(object, '\n', n))
 		return *why = "the row is no JSON object of one line, or too long", -1;
 	fd = xopen(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
-	*why = fd < 0 ? strerror(errno) : append_row(fd, object, n, sync);
+	*why = fd < 0 ? strerror(errno) : append_row(path, fd, object, n, sync);
 	xclose(&fd);
 	return *why ? -1 : 0;
 }

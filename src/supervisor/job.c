@@ -161,14 +161,10 @@ static int put(int fd, const struct buf *answer)
 static int publish(const struct job *job)
 {
 	struct path part;
-	int dir, status;
 
 	if (rename(path_in(job, "answer.part", &part), in_folder(job, "answer.json")) < 0)
 		return -1;
-	dir = xopen(job->folder, O_RDONLY | O_DIRECTORY, 0);
-	status = dir < 0 ? -1 : fsync(dir);
-	xclose(&dir);
-	return status < 0 && errno != EINVAL ? -1 : 0;
+	return xsync_folder(part.text) < 0 && errno != EINVAL ? -1 : 0;
 }
 
 /* There is no room for the answer: what happened fits into the reserve all the same. */

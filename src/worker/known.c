@@ -70,7 +70,8 @@ static void make_folders(char *path, size_t from)
 {
 	for (char *slash = strchr(path + from + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		mkdir(path, 0700);
+		if (mkdir(path, 0700) == 0)
+			(void)!xsync_folder(path); /* what is on the disk may be in it later */
 		*slash = '/';
 	}
 }

@@ -173,8 +173,7 @@ local function take(self, wanted, slice)
 	if wanted.from < wanted.total then
 		return #bytes > 0
 	end
-	ok, why = fs.fsync(part)
-	ok, why = ok and fs.rename(part, path), why
+	ok, why = fs.replace(part, path)
 	wanted.whole = ok or raise_unwritten(path, why)
 	return true
 end

@@ -90,8 +90,7 @@ local function put(unit, slice)
 			{ retryable = false, fix_required = "Make room there" })
 	end
 	if slice.from + #bytes == slice.total then
-		assert(fs.fsync(part))
-		assert(fs.rename(part, path))
+		assert(fs.replace(part, path))
 	end
 end
 

@@ -45,7 +45,7 @@ local function in_folder(f, path, ...)
 	if done or not NO_FOLDER[errno] then
 		return done, message, errno
 	end
-	done, message, errno = fs.mkdirs(path:match "^(.*)/", FOLDER)
+	done, message, errno = fs.mkdirs(path:match "^(.*)/", FOLDER, true)
 	if not done then
 		return nil, message, errno
 	end

@@ -244,8 +244,7 @@ local function copy(run, from, to, mode)
 	end
 	put(mask(nil))
 	assert(output:close())
-	assert(fs.fsync(temporary))
-	assert(fs.rename(temporary, to))
+	assert(fs.replace(temporary, to))
 	return bytes
 end
 

@@ -62,7 +62,7 @@ end
 -- The directory among our own files: of kind local, and for copies of what ssh reaches.
 local function own_directory()
 	local directory = (paths.state() or raise_no_directory()) .. "/placed"
-	local ok, message = fs.mkdirs(directory, 448)
+	local ok, message = fs.mkdirs(directory, 448, true)
 	if not ok then
 		errors.raise("PRECONDITION", message, { fix_required = "Make the state directory writable" })
 	end

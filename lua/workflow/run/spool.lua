@@ -36,7 +36,7 @@ end
 local function put(path, text, mode, durable)
 	local ok, why = true, nil
 	if mode == nil then
-		ok, why = fs.mkdirs(path:match "^(.*)/", FOLDER)
+		ok, why = fs.mkdirs(path:match "^(.*)/", FOLDER, true)
 	end
 	if ok then
 		ok, why = fs.write(path, text, mode == nil and FILE or mode or nil, durable)
