@@ -5,9 +5,12 @@
 #include "rows.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "line.h"
 #include "run.h"
+
+#define GATHER_NS 50000
 
 static struct outlet *open_stdout(struct run *run)
 {
@@ -74,6 +77,22 @@ void rows_flush(struct run *run)
 {
 	if (run->rows.opened)
 		outlet_flush(&run->rows.out);
+}
+
+void rows_gather(struct run *run)
+{
+	struct rows *rows = &run->rows;
+	mono_t now;
+
+	if (rows->count == rows->flushed)
+		return;
+	now = mono_now();
+	if (now - rows->seen_at < GATHER_NS) {
+		nanosleep(&(struct timespec){ .tv_nsec = GATHER_NS }, NULL);
+		now = mono_now();
+	}
+	rows->flushed = rows->count;
+	rows->seen_at = now;
 }
 
 bool rows_crowded(const struct run *run)

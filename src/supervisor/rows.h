@@ -19,6 +19,8 @@ struct rows {
 	int64_t count;   /* rows written, of all attempts */
 	int64_t beat_ms; /* silence between two heartbeats; 0: none */
 	mono_t beat_at;  /* the next one */
+	int64_t flushed; /* of `count`, what rows_flush() has seen */
+	mono_t seen_at;  /* … and when */
 };
 
 /* An EMIT frame: what holds for the run, or a row for the next rows_flush(). A row that is not
@@ -26,6 +28,9 @@ struct rows {
 void rows_take(struct run *run, const struct frame *f);
 /* Write what can be written now. */
 void rows_flush(struct run *run);
+/* Before the next wait: rows that come right behind each other are let gather for a moment, since to wake up for each costs both
+ * processes more than the row. None is held back that came alone. */
+void rows_gather(struct run *run);
 /* Is more waiting for the reader than it is good to hold? Then read no frames. */
 bool rows_crowded(const struct run *run);
 /* The reader is gone, and no other caller needs the command to go on: it is safe. */

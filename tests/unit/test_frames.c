@@ -320,6 +320,28 @@ static void a_row_is_counted_and_written_only_if_it_is_one_object_on_one_line(vo
 	run.stdout_fd = -1;
 }
 
+/* They gather for 50 us; what came before, or nothing at all, is not waited for. */
+static void rows_gather_only_behind_others(void **state UNUSED)
+{
+	mono_t before = mono_now();
+
+	run.rows.count = run.rows.flushed = 3;
+	run.rows.seen_at = before;
+	rows_gather(&run);
+	assert_true(run.rows.seen_at == before);
+	run.rows.count = 4;
+	run.rows.seen_at = before + 1000000000; /* a row of this instant, whenever it is looked at */
+	rows_gather(&run);
+	assert_int_equal(run.rows.flushed, 4);
+	assert_true(run.rows.seen_at >= before + 50000);
+	run.rows.count = 5;
+	run.rows.seen_at = 0;
+	rows_gather(&run);
+	assert_int_equal(run.rows.flushed, 5);
+	assert_true(run.rows.seen_at > before);
+	run.rows = (struct rows){ 0 };
+}
+
 /* --- a broken stream --------------------------------------------------------------------------- */
 
 static void announce(enum frame_kind kind, uint32_t n)
@@ -419,6 +441,7 @@ int main(void)
 		TEST(silence_counts_in_run_and_outside_of_waits),
 		TEST(the_load_limit_is_5_seconds_or_what_the_environment_says),
 		TEST(a_row_is_counted_and_written_only_if_it_is_one_object_on_one_line),
+		TEST(rows_gather_only_behind_others),
 		TEST(a_frame_over_its_cap_is_too_large_or_a_broken_protocol),
 		TEST(anything_but_a_frame_breaks_the_protocol),
 		TEST(a_broken_stream_is_forgotten_and_keeps_nothing_that_follows),
