@@ -126,15 +126,14 @@ local function on_stderr(result)
 	end
 end
 
----Make one call and wait for its answer; whatever the command does, there is one. Only on_event
----and on_start can make it raise: then the call is ended first.
----@param request runner.CallRequest
+---The answer of a call that is started so; whatever the command does, there is one.
+---@param name string of the call, for a failure
+---@param options table of scheduler.process
 ---@return table envelope
 ---@return integer exit_code
 ---@return string line the envelope as it was printed, with its newline
-function M.run(request)
-	local words = assert(M.words(request.command), "request.command: not the name of a command")
-	local result = scheduler.process(options_of(request, words))
+function M.answer(name, options)
+	local result = scheduler.process(options)
 	local envelope = invoke.envelope(result)
 	if envelope then
 		return envelope, result.status, result.stdout
@@ -143,9 +142,19 @@ function M.run(request)
 	if told then
 		return told, exit_code, line
 	end
-	local name = table.concat(words, ".")
 	told, exit_code = envelopes.failure(invoke.lost(command_line.typed(name), result), name, result.duration_ms)
 	return told, exit_code, envelopes.line(told)
+end
+
+---Make one call and wait for its answer; whatever the command does, there is one. Only on_event
+---and on_start can make it raise: then the call is ended first.
+---@param request runner.CallRequest
+---@return table envelope
+---@return integer exit_code
+---@return string line the envelope as it was printed, with its newline
+function M.run(request)
+	local words = assert(M.words(request.command), "request.command: not the name of a command")
+	return M.answer(table.concat(words, "."), options_of(request, words))
 end
 
 ---Make calls side by side, and wait until all have answered.

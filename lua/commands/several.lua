@@ -123,6 +123,14 @@ local parts
 
 -- What the policies refuse of any is refused of all, before one has run; each asks for itself once more.
 local function ask_policies()
+	local policy = attempt.policy
+	if policy and policy.checks then -- it asks about each
+		policy.calls = {}
+		for i, part in ipairs(parts) do
+			policy.calls[i] = part.words
+		end
+		return
+	end
 	for _, part in ipairs(attempt.policy and parts or {}) do
 		local refused = part.found and require("runner.project.caller_policy").problem(part.found.name, part.found.path,
 			part.command and part.command.danger_level)

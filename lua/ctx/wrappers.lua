@@ -28,8 +28,9 @@ end
 -- The work itself, unless nothing has changed.
 local function work(a, values, ctx)
 	local command = a.command
-	if a.policy and a.policy.values then
-		a.policy.values(values) -- before anything that it needs
+	local refused = a.policy and a.policy.values and a.policy.values(values) -- before anything that it needs
+	if refused then
+		error(refused, 0)
 	end
 	if command.needs or command.parallel then
 		require("runner.ctx.needs").meet(ctx, command)

@@ -189,18 +189,20 @@ local function positional(s, tokens, i)
 	return i
 end
 
----Take the tokens of a call. Behind the first positional of a strict command nothing is an option (REQ-C-027).
+---Take the tokens of a call. Behind the first positional of a strict command nothing is an option (REQ-C-027); of one of ours,
+---that is the first word of the call which it is given.
 ---@param s table the state of a parse (lua/project/args.lua)
 ---@param tokens string[]
 function M.read_tokens(s, tokens)
-	local i, options, strict = 1, true, s.opts.command and s.opts.command.option_placement == "strict"
+	local command = s.opts.command or {}
+	local i, options, strict = 1, true, command.option_placement == "strict" and (command.path and 1 or #s.slots)
 	local take_positional = #tokens > 100 and require "runner.project.bulk_words" or positional
 	while i <= #tokens do
 		local token = tokens[i]
 		s.in_front = i <= (s.opts.in_front or 0)
 		if not options or not is_option(token) then
+			options = options and not (strict and s.slot >= strict)
 			i = take_positional(s, tokens, i, options, positional)
-			options = options and not strict
 		elseif token == "--" then
 			options = false
 		else

@@ -44,7 +44,10 @@ end
 ---@field subject? string whose calls these are
 ---@field limit? fun(a: runner.Attempt, settled: table): runner.Error? what it says beside names (lua/project/limited_calls.lua)
 ---@field reach? fun(a: runner.Attempt, given: table<string, any>, dry_run?: boolean) the call has come to `run`: it is counted
----@field values? fun(given: table<string, any>) may it run with these? Raises POLICY_DENIED
+---@field values? fun(given: table<string, any>): runner.Error? why it may not run with these
+---@field checks? string the call is only checked: the names of those before it, as lua/calls/checked.lua says
+---@field calls? string[][] those that it would make, if it is `several`
+---@field verdict? fun(a: runner.Attempt): table what `policy check` is told of a call that would be let through
 ---@field job? fun(a: runner.Attempt, path: string) it starts a job, which is counted
 ---@field reserve? fun(id: string, wanted?: integer): integer? what a run of a workflow may cost, in micro-dollars
 ---@field spent? fun(id: string, micros: integer) what it has cost
@@ -211,8 +214,8 @@ local function least(into, key, value)
 	into[key] = value and math.min(value, into[key] or value) or into[key]
 end
 
-local function merge(list)
-	local all = { list = list, confirm_by_flag = true, dry_run = false, relocate = true }
+local function merge(list, checks)
+	local all = { list = list, confirm_by_flag = true, dry_run = false, relocate = true, checks = checks, limited = checks }
 	for _, policy in ipairs(list) do
 		least(all, "max_retries", policy.max_retries)
 		least(all, "max_timeout_ms", policy.max_timeout)
@@ -487,7 +490,7 @@ function M.take(given)
 	if problem then
 		return nil, problem
 	end
-	local policy = merge(list)
+	local policy = merge(list, names.called and names.called:match "^policy%.check(.*)$")
 	policy.digest = host.digest(table.concat(passed, ":"))
 	policy.found, policy.settle, policy.reaches = found, settle, reaches
 	host.setenv(VARIABLE, table.concat(passed, ":"))

@@ -35,13 +35,6 @@ local function refused_values(a, given)
 	end
 end
 
-local function check_values(a, given)
-	local refused = refused_values(a, given)
-	if refused then
-		error(refused, 0)
-	end
-end
-
 -- --- before it --------------------------------------------------------------------------------
 
 local INFORMS = { "help", "schema", "output_schema", "version" }
@@ -91,7 +84,10 @@ end })
 ---@param dry_run? boolean nothing is counted
 function M.reach(a, given, dry_run)
 	dry_run = dry_run or a.dry_run
-	check_values(a, given)
+	local wrong = refused_values(a, given)
+	if wrong then
+		error(wrong, 0)
+	end
 	local list, call, refusal = (counted or dry_run) and {} or a.policy.list, call_of(a), nil
 	for _, policy in ipairs(list[2] and list or {}) do
 		refusal = refusal or limits.by_quotas(policy, call)
@@ -155,13 +151,51 @@ function M.spent(id, micros)
 	end
 end
 
+local function has_hooks(a)
+	local has = a.project.before
+	for _, group in pairs(a.project.groups or {}) do
+		has = has or group.before
+	end
+	return has and true or false
+end
+
 -- Do `validate` or a hook say what they come to?
 local function are_changed(a)
-	local changed = a.command.validate or a.project.before
-	for _, group in pairs(a.project.groups or {}) do
-		changed = changed or group.before
+	return a.command.validate and true or has_hooks(a)
+end
+
+-- --- a call that is only checked ---------------------------------------------------------------
+
+-- Is a person asked before it? No flag of this call confirms what the policies ask for: it would have been refused.
+local function is_asked(a, dry_run)
+	local f = a.framework
+	return not dry_run and (a.command.requires_person or a.command.danger_level == "destructive"
+		and not (f.confirm_destructive or f.live and a.policy.confirm_by_flag)) and true or nil
+end
+
+-- What of it the end of the call would refuse: it has come so far, and nothing is counted.
+local function refused_later(a)
+	for _, policy in ipairs(a.policy.list) do
+		local refusal = a.job and limits.count_job(policy, call_of(a)) or not a.found.path and a.name == "workflow.run"
+			and policy.total_cost_usd and limits.reserve(policy) or nil
+		if refusal then
+			return refused_by(refusal)
+		end
 	end
-	return changed and true or false
+end
+
+-- What `policy check` is told of it, or why it is refused.
+local function verdict(a)
+	local dry_run = a.command.danger_level ~= "safe" and require("runner.project.safety").wants_dry_run(a)
+	local refused = not dry_run and refused_later(a)
+	if refused then
+		return nil, refused
+	elseif has_hooks(a) then
+		attempt.warn("POLICY_UNKNOWN", "A hook of the project may change the arguments, or refuse the call: it was not asked")
+	end
+	return { command = caller_policy.full_name(a), builtin = not a.found.path, asked = is_asked(a, dry_run), counted = not dry_run,
+		confirms = a.command.danger_level == "destructive" or nil, calls = a.policy.calls,
+		needs = not dry_run and { a.command.needs or {}, a.command.parallel or {} } or nil }
 end
 
 -- What it is by now: its arguments are all there, and what follows is `run`. Where it only says something, it is another command.
@@ -174,7 +208,7 @@ local function look(a)
 		return { error = problem }
 	end
 	local policy = a.policy
-	policy.values = function(given) check_values(a, given) end
+	policy.values = function(given) return refused_values(a, given) end
 	policy.reach, policy.job, policy.reserve, policy.spent = M.reach, M.job, M.reserve, M.spent
 	attempt.around("run", function(run, given, ctx, ...)
 		M.reach(a, given, ctx and ctx.dry_run)
@@ -188,6 +222,10 @@ end
 ---@param settled table gets a shorter limit where less time is left
 ---@return runner.Error? problem
 function M.settle(a, settled)
+	local policy, framework = a.policy, a.framework
+	if policy.checks then
+		framework.validate_only, policy.verdict = true, verdict
+	end
 	if caller_policy.runs_nothing(a.command) or informs(a.framework) then
 		return nil
 	end

@@ -444,7 +444,7 @@ function M.by_quotas(policy, call)
 	if not list[1] or call.builtin and names.is_internal(call.name) then
 		return nil
 	end
-	local ok, refused, time = attempted(quotas.look, key_of(policy), list, unit())
+	local ok, refused, time = attempted(quotas.look, key_of(policy), list, unit(), attempt.checks)
 	if not ok then
 		return uncountable(policy, tostring(refused))
 	end
@@ -503,7 +503,7 @@ end
 ---Count a job.
 ---@param policy table
 ---@param call runner.LimitedCall
----@param folder string
+---@param folder? string nil: nothing is counted
 ---@return runner.PolicyRefusal?
 function M.count_job(policy, call, folder)
 	local list = rules_for(policy, call.name, call.builtin)
@@ -530,7 +530,7 @@ end
 
 ---Reserve what a run of a workflow may cost.
 ---@param policy table
----@param id string
+---@param id? string nil: nothing is reserved
 ---@param wanted? integer micro-dollars
 ---@return runner.PolicyRefusal?
 ---@return integer? granted

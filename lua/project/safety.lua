@@ -15,7 +15,9 @@ local function meta(name, value)
 end
 
 -- Flag, the author's own argument, variable, declaration: the first that says something.
-local function wants_dry_run(a)
+---@param a runner.Attempt
+---@return boolean
+function M.wants_dry_run(a)
 	local framework = a.framework
 	if a.policy and a.policy.dry_run then
 		return true
@@ -127,7 +129,7 @@ end
 ---@return {dry_run?: boolean, wrapper?: string|false, unconfirmed?: "ask"|"refuse"}
 ---@return runner.Answer?
 function M.settle(a)
-	if wants_dry_run(a) then
+	if M.wants_dry_run(a) then
 		return { dry_run = true, wrapper = a.command.dry_run and "runner.ctx.dry_run" or false }, begin_dry_run(a)
 	end
 	if a.command.safe_default then

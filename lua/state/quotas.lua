@@ -244,12 +244,17 @@ end
 ---@param key string of M.key
 ---@param quotas runner.Quota[]
 ---@param unit string
+---@param made? string the names of calls that are made before it
 ---@return {index: integer, used: integer, left_ms?: integer}? refused by which of them
 ---@return integer? time_ms left of the total time
-function M.look(key, quotas, unit)
+function M.look(key, quotas, unit, made)
 	local found = with(key, quotas, function(state)
 		if find(state, unit) then
 			return false, {}
+		end
+		for name in (made or ""):gmatch "%S+" do
+			table.insert(state.calls, { name = name, unit = "", age = 0, keep = 0 })
+			total_of(state, name).calls = total_of(state, name).calls + 1
 		end
 		local refused, time = refusal(state, quotas, 1)
 		return false, { refused = refused, time = time }
@@ -328,7 +333,7 @@ end
 ---@param key string
 ---@param all runner.Quota[] of the policy
 ---@param rule string
----@param folder string of the job
+---@param folder? string of the job; nil: it is not counted
 ---@param most integer
 ---@return integer? running as many as may be
 function M.job(key, all, rule, folder, most)
@@ -339,8 +344,8 @@ function M.job(key, all, rule, folder, most)
 				jobs[#jobs + 1], running = job, running + (job.rule == rule and 1 or 0)
 			end
 		end
-		if running >= most then
-			return false, running
+		if running >= most or not folder then
+			return false, running >= most and running or nil
 		end
 		jobs[#jobs + 1], state.jobs = { rule = rule, folder = folder }, jobs
 		return true
@@ -360,7 +365,7 @@ end
 ---Reserve what a run may cost: what it asks for, or what others leave; until M.spent says what it was. Raises a text.
 ---@param key string
 ---@param all runner.Quota[] of the policy
----@param id string of the run
+---@param id? string of the run; nil: nothing is reserved
 ---@param most integer micro-dollars of all runs
 ---@param wanted? integer
 ---@return integer? granted with what it has cost so far; nil: there is nothing left
@@ -369,8 +374,8 @@ function M.reserve(key, all, id, most, wanted)
 	local out = with(key, all, function(state)
 		local others = costs_of(state, id)
 		local granted = math.min(wanted or most, most - others)
-		if granted <= 0 then
-			return false, { used = others }
+		if granted <= 0 or not id then
+			return false, { used = others, granted = granted > 0 and granted or nil }
 		end
 		state.costs = state.costs or {}
 		state.costs[id] = granted

@@ -4,6 +4,7 @@
 local attempt = require "runner.core.attempt"
 local caller_policy = require "runner.project.caller_policy"
 local catalog = require "runner.project.catalog"
+local command_line = require "runner.core.command_line"
 local errors = require "runner.core.errors"
 local json = require "runner.json"
 local limits = require "runner.project.policy_limits"
@@ -32,6 +33,26 @@ local function problem_of(policy, rows, entries)
 		first.message = ("%s; and %d more: see data.rules"):format(first.message, #wrong - 1)
 	end
 	return first
+end
+
+local OF_RULE = { policy = true, rule = true, command = true, subject = true }
+
+-- What a refusal says: the rule, and what would be allowed.
+local function refused(e)
+	local context = {}
+	for name, v in next, e.context do
+		context[name] = not OF_RULE[name] and v or nil
+	end
+	return { policy = e.context.policy, rule = e.context.rule, context = next(context) and context,
+		why = e.message:match "is not allowed: (.*)$" or e.message }
+end
+
+-- What would become of a call, and what it would end with before anything is done.
+local function judge(policy, words)
+	local found = require("runner.calls.checked").call(policy.path, words)
+	local e = found.problem
+	return { command = found.command and command_line.typed(found.command), allowed = not e, asked = not e and found.asked or nil,
+		refused = e and e.code == "POLICY_DENIED" and e.context and refused(e) or nil }, e
 end
 
 local function fail(e, data)
@@ -69,13 +90,11 @@ return {
 		if first then
 			fail(first, data)
 		elseif args.call[1] then
-			local verdict, problem = policy_commands.judge(list, args.call)
-			data.call = verdict or error(problem, 0)
-		end
-		local refused = data.call and data.call.refused
-		if refused then
-			fail(errors.new("POLICY_DENIED", ("%s: '%s' is not allowed: %s"):format(refused.policy, data.call.command, refused.why),
-				{ side_effects = "none", retryable = false, context = { policy = refused.policy, rule = refused.rule } }), data)
+			local problem
+			data.call, problem = judge(list[1], args.call)
+			if problem then
+				fail(problem, data)
+			end
 		end
 		return data
 	end,

@@ -99,7 +99,7 @@ launch->format = launch->stdout_is_tty ? FORMAT_TEXT : FORMAT_JSON;]] },
 	{ "REQ-F-059", [[	elseif w.out[#w.out] == "," then
 		w.out[#w.out] = nil]], [[	elseif w.out[#w.out] == "," then
 		return false]] },
-	{ "REQ-F-067", [[			options = options and not strict]], [[			options = false]] },
+	{ "REQ-F-067", [[			options = options and not (strict and s.slot >= strict)]], [[			options = false]] },
 	{ "REQ-F-067", [[	elseif into[name] ~= value and s.texts[row] and s.texts[row] ~= text then]], [[	elseif false then]] },
 	{ "REQ-F-067", [[		elseif token == "--" then
 			options = false]], [[		elseif token == "--" then
@@ -109,7 +109,7 @@ launch->format = launch->stdout_is_tty ? FORMAT_TEXT : FORMAT_JSON;]] },
 		for _, row]], [[	if false then
 		for _, row]] },
 	{ "REQ-C-026", [[			add(s, "input", "needed", row_of(s, flag), row, rule.if_value)]], [[]] },
-	{ "REQ-C-027", [[			options = options and not strict]], [[]] },
+	{ "REQ-C-027", [[			options = options and not (strict and s.slot >= strict)]], [[]] },
 	{ "REQ-O-009", [[	if only and not e then]], [[	if false then]] },
 	{ "REQ-O-032", [=[		if ON_LINE[s.given[row.name]] then]=], [[		if false then]] },
 	{ "REQ-C-003", [[	if not EFFECTS[effect] then]], [[	if effect and not EFFECTS[effect] then]] },
