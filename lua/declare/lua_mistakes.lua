@@ -82,16 +82,47 @@ local function missing_return(text, tokens, line, near)
 	end
 end
 
+local VALUES = { ["}"] = true, [")"] = true, ["true"] = true, ["false"] = true, ["nil"] = true, ["end"] = true }
+
+-- Does a value end in front of this token, and another one, or NAME =, begin with it? A name in a text's middle is none of ours.
+local function is_between(tokens, i)
+	local before, token, after = tokens[i - 1], tokens[i], tokens[i + 1] or tokens[i]
+	if not before or before.text:find "^[\"']" and before.last + 1 == token.first then
+		return false
+	end
+	local ends = VALUES[before.text] or before.text:find "^[\"'%d]" or before.text:find "^%[=*%["
+		or before.text:find "^[%a_]" and i > 2 and tokens[i - 2].text == "=" and before.line_end < token.line
+	return ends and (token.text:find "^[\"'%d{%[]" or VALUES[token.text] or after.text == "=")
+end
+
 local function missing_comma(text, tokens, line, near)
 	local tries = 0
 	for i, token in ipairs(tokens) do
 		local before = tokens[i - 1]
 		tries = tries + (token.line == line and token.text == near and 1 or 0)
-		if before and tries <= TRIES and token.line == line and token.text == near and is_mended(with(text, before.last + 1, ","), line)
+		if token.line == line and token.text == near and tries <= TRIES and is_between(tokens, i)
+			and is_mended(with(text, before.last + 1, ","), line)
 			and not select(2, is_mended(with(text, before.last + 1, "},"), line)) then
 			local at_end = before.line_end < line
 			return before.line_end, at_end and "a comma is missing at the end of the line" or ("a comma is missing behind %s"):format(before.text),
 				at_end and ("Write %s,"):format(shown(text, before.last, before.last)) or ("Write %s, %s"):format(before.text, token.text)
+		end
+	end
+end
+
+local INSTEAD = { let = "local", const = "local", var = "local", ["#"] = "--", ["/"] = "--" }
+
+-- `let`, and what begins a comment elsewhere.
+local function of_elsewhere(text, tokens, line)
+	for i, token in ipairs(tokens) do
+		local ours, before = token.line == line and INSTEAD[token.text], tokens[i - 1]
+		local last = token.text == "/" and text:match("^//()", token.first) or token.last + 1
+		local begins = token.leads and (token.first > 1 or token.text ~= "#") or before and before.text:find "^[,;{}]$"
+		if ours and begins and (token.text ~= "/" or last > token.first + 1) then
+			local mended = text:sub(1, token.first - 1) .. ours .. text:sub(last)
+			if is_mended(mended, line) then
+				return line, ("Lua has no %s"):format(text:sub(token.first, last - 1)), ("Write %s: %s"):format(ours, shown(mended, token.first))
+			end
 		end
 	end
 end
@@ -217,7 +248,7 @@ function M.find(text, message)
 		return nil
 	end
 	local tokens = tokens_of(text)
-	for _, reader in ipairs { inner_brackets, missing_return, missing_comma, foreign, missing_end } do
+	for _, reader in ipairs { inner_brackets, missing_return, of_elsewhere, missing_comma, foreign, missing_end } do
 		local at, what, fix = reader(text, tokens, line, near, message)
 		if at then
 			return at, what, fix

@@ -36,6 +36,12 @@ describe("a file that is no Lua", function()
 			{ 'return { x = [[\n\tif [[ -f x ]]; then echo; fi ]] }', 2,
 				"the text that begins with [[ in line 1 ends at this ]], in the middle of it",
 				"Write [ … ] for a test, since sh has no [[ … ]]; to keep ]] in a text, begin it with [=[ in line 1 and end it with ]=]" },
+			{ 'let x = 1\nreturn { x }', 1, "Lua has no let", "Write local: local x = 1" },
+			{ 'return {\n# a note\n}', 2, "Lua has no #", "Write --: -- a note" },
+			{ 'return {\n\ta = 1, // a note\n}', 2, "Lua has no //", "Write --: a = 1, -- a note" },
+			{ 'return {\n\tx = y\n\tz = 1 }', 2, "a comma is missing at the end of the line", "Write x = y," },
+			{ 'return { db drop = 1 }', nil }, { 'return { x = "echo "hi" there" }', nil }, { "return { x = 'it's' }", nil },
+			{ 'return { x = "grep "x" f" }', nil }, { 'return { x = a b }', nil }, { 'return { x = #t y }', nil }, { 'return { x = "a" b }', nil },
 			{ 'return { x = "make\n}', nil }, { 'return { x = }', nil }, { "return {", nil }, { "end", nil }, { "x = = 1", nil }, { "for", nil },
 		}
 		for _, case in ipairs(cases) do
