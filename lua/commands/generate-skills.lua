@@ -47,7 +47,8 @@ return {
 	dry_run = true,
 	args = { { "output_dir", "path", default = ".claude/skills", min_length = 1,
 		description = "Directory of skills; this one gets a folder of its own there" } },
-	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" },
+		ALREADY_EXISTS = { description = "There is a file of that name, which was not changed" } },
 	examples = { { description = "Write .claude/skills/PROJECT/SKILL.md and a page for each group", command = "runner generate-skills" } },
 	run = function(args, ctx)
 		local project, out, written = attempt.project, json.array {}, {}

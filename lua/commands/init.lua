@@ -73,7 +73,8 @@ return {
 		{ "from", "path", min_length = 1, description = "A justfile, Makefile, Taskfile.yml or package.json" },
 		{ "force", "boolean", description = "Replace tasks.lua, if there is one" },
 	},
-	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" },
+		ALREADY_EXISTS = { description = "There is a file of that name, which was not changed" } },
 	examples = { { description = "Write tasks.lua beside a justfile, from its recipes", command = "runner init --from justfile" } },
 	validate = function(args)
 		return args.from and read(args.from) or nil

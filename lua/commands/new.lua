@@ -26,7 +26,8 @@ return {
 			description = "Name of the command: hello, or db.migrate for 'runner db migrate'" },
 		{ "with_test", "boolean", description = "Write tests/NAME_test.lua, too, which 'runner test' runs" },
 	},
-	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" },
+		ALREADY_EXISTS = { description = "There is a file of that name, which was not changed" } },
 	examples = { { description = "Write commands/hello.lua", command = "runner new hello" },
 		{ description = "… and its tests", command = "runner new hello --with-test" } },
 	validate = function(args)

@@ -205,7 +205,11 @@ local function choose(ctx)
 		check = false }
 	local line = result.stdout:match "^[^\n]*"
 	if result.status == 127 then
-		line = ctx:select("Which command?", aligned(lines, by_line))
+		local ok, chosen = pcall(ctx.select, ctx, "Which command?", aligned(lines, by_line))
+		line = ok and chosen or nil
+		if not ok and not (type(chosen) == "table" and chosen.code == "INPUT_REQUIRED") then
+			error(chosen, 0)
+		end
 	end
 	local name = by_line[line] or raise("INPUT_REQUIRED", "No command was chosen", "Name the command: run 'runner' to list them")
 	local part = { words = command_line.name_words((name:gsub(" ", "."))) }

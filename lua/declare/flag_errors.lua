@@ -26,9 +26,11 @@ local function near_flags(spelt, rows, command)
 		end
 	end
 	local name = flags.spelling(spelt:gsub("^%-+", ""))
-	local near = #name > 1 and suggest.nearest(name, candidates) or {}
-	for i, flag in ipairs(near) do
-		near[i] = "--" .. flag
+	local near, word = {}, name:match "^no%-(.+)$"
+	for _, flag in ipairs(#name > 1 and suggest.nearest(name, candidates) or {}) do -- a "no-" alone makes none alike
+		if not word or suggest.nearest(word, { flag:match "^no%-(.+)$" or flag })[1] then
+			near[#near + 1] = "--" .. flag
+		end
 	end
 	return near
 end

@@ -40,8 +40,8 @@ local function use(flag)
 	return { ("Use %s"):format(flag) }
 end
 
+local EITHER = use "--yes; behind the name of a destructive command, --confirm-destructive"
 local CONFIRM, JSON, QUIET, NEVER_ASK = use "--yes", use "--format json", use "--quiet", use "--non-interactive"
-local AT_ONCE = { "Several run at once as runner + -j 4 NAME + NAME", "Write runner + -j 4 NAME + NAME" } -- -j4, as make has it
 local ALL = { LIST, "Leave the flag out" }
 local WITHOUT = { "--plan prints the limits and delays and runs nothing; a command that declares dry_run = true takes --dry-run",
 	"Use --plan" }
@@ -76,9 +76,23 @@ local function format_of(spelt, value)
 	return FORMAT_FLAGS[spelt] and ours and use("--format " .. ours)
 end
 
--- What confirms a call of the command.
+-- `-j 4`, `-j4`, as make has it
+local function at_once(count)
+	local call = ("runner + -j %s NAME + NAME"):format(count)
+	return { "Several run at once as " .. call, "Write " .. call }
+end
+
+-- `-f Makefile`, as make and just have it: the file of another tool, and no yes.
+local function file_of(spelt, value)
+	local call = spelt == "-f" and value and (value:find "[./]" or value:lower():find "file$")
+		and "runner init --from " .. require("runner.core.command_line").quoted(value)
+	return call and { call .. " writes a tasks.lua from it", "Write " .. call }
+end
+
+-- What confirms a call of the command; in front of its name it is not known yet.
 local function confirming(command)
-	return command and command.danger_level == "destructive" and use "--confirm-destructive" or CONFIRM
+	return (not command or command.name == "help") and EITHER
+		or command.danger_level == "destructive" and use "--confirm-destructive" or CONFIRM
 end
 
 ---@param spelt string with its dashes, without a value
@@ -86,8 +100,8 @@ end
 ---@param command? table normal form
 ---@return string? advice, string? fix
 function M.flag(spelt, value, command)
-	local row = value and format_of(spelt, value)
-		or (spelt == "-j" and value or spelt:match "^%-j(%d+)$" or ""):find "^%d+$" and AT_ONCE or FLAGS[spelt]
+	local count = (spelt == "-j" and value or spelt:match "^%-j(%d+)$" or ""):match "^%d+$"
+	local row = value and format_of(spelt, value) or count and at_once(count) or file_of(spelt, value) or FLAGS[spelt]
 	row = row == CONFIRM and confirming(command) or row
 	if row then
 		return row[1], row[2] or row[1]

@@ -59,7 +59,11 @@ end
 ---@param _ string
 ---@param sheet runner.import.Sheet
 function M.read(text, _, sheet)
-	local package = json.decode(text)
+	local package, why = json.decode(text)
+	local line, column, wrong = (why or ""):match "^line (%d+) column (%d+): (.*)$"
+	if wrong then
+		return nil, { line = math.tointeger(line), column = math.tointeger(column), message = "it can't be read as JSON: " .. wrong }
+	end
 	local scripts = type(package) == "table" and package.scripts
 	if type(scripts) ~= "table" then
 		return nil, { line = 1, column = 1, message = type(package) == "table" and "it has no scripts" or "it is no JSON" }
@@ -72,12 +76,13 @@ function M.read(text, _, sheet)
 		local task, script = row.task, scripts[row.name]
 		local before, after = "pre" .. row.name, "post" .. row.name
 		local keys = task.keys
-		keys.description = script:gsub("%s+", " "):sub(1, 60)
+		keys.description = script:find "%S" and script:gsub("%s+", " "):sub(1, 60) or row.name
 		local last = script:match "(%S*)%s*$"
-		local takes = not (last:find "[)};&|]$" or last == "done" or last == "fi" or last == "esac" or script:find "#" or script:find "<<")
+		local takes = script:find "%S"
+			and not (last:find "[)};&|]$" or last == "done" or last == "fi" or last == "esac" or script:find "#" or script:find "<<")
 			and not shell.code_in { script .. " ", { dq = "$*" } }
 		keys.args = takes and { { "args", "string", variadic = true } } or nil -- which nothing else may follow
-		keys.shell = variables(sheet, task, script, package) .. script .. (takes and ' "$@"' or "")
+		keys.shell = variables(sheet, task, script, package) .. (script:find "%S" and script or ":") .. (takes and ' "$@"' or "")
 		keys.interpreter = script:find "[;\n]" and "sh" or nil -- npm's is not sh -e
 		if type(scripts[before]) == "string" then
 			keys.needs = { sheet.names[before] }

@@ -23,7 +23,7 @@ local M = {}
 local MOST_TOKENS, TRIED = 60, 6
 local DECIDES = tables.set "approve reject" -- for a person: what it means is a decision
 local LEAD = tables.set "run runner call exec do invoke please"
-local ENOUGH, MISSPELT, EQUAL = 0.4, 0.78, 0.02 -- of the project's own, of a built-in one; what counts as equal
+local ENOUGH, MISSPELT, PLURAL, EQUAL = 0.4, 0.78, 0.9, 0.02 -- of the project's own, of a built-in one; its plural; what counts as equal
 
 -- How much alike a typed word and one of a name are: 0 to 1.
 local function likeness(typed, word)
@@ -77,10 +77,11 @@ end
 -- The commands that the words may name, the best first.
 local function candidates(typed, project)
 	local out = {}
+	local habit = require("runner.declare.foreign_names").word(typed) and PLURAL -- a word of other tools, which has its advice
 	for _, entry in ipairs(catalog.list(project)) do
 		local name = command_line.name_words(entry.name)
 		local score, used = fit(typed, name)
-		if score >= (entry.builtin and MISSPELT or ENOUGH) then
+		if score >= (entry.builtin and (habit or MISSPELT) or not typed[2] and habit or ENOUGH) then
 			out[#out + 1] = { entry = entry, score = entry.builtin and score * 0.95 or score, used = used,
 				named = is_named(typed, name) }
 		end

@@ -53,6 +53,19 @@ refused() {
 	refused "Use --output FILE" alerts list -o out.txt
 	refused "Use --output FILE" alerts list -o
 	refused "Use --yes" alerts list -f
+	refused "runner init --from 'my Makefile' writes a tasks.lua from it" alerts list -f "my Makefile"
+	refused "Use --yes; behind the name of a destructive command, --confirm-destructive" -y alerts list
+}
+
+@test "a word or flag of other tools is no misspelling of one that does something else" {
+	call list
+	expect '"fix_command" not in e.error and "Run '"'runner'"' to list" in e.error.suggestion'
+	call completions bash
+	expect 'e.error.fix_command == "runner completion bash"'
+	call alerts list --no-deps
+	expect '"--no-yes" not in str(e.error)'
+	call alerts list --no-colr
+	expect '"--no-color" in e.error.errors[0]["suggestion"]'
 }
 
 @test "an unknown flag with a value is one problem, wherever it stands" {

@@ -603,6 +603,21 @@ fails_before() {
 	call init --from package.json --force
 	effect_of paren <<<'cargo [in]'
 	effect_of loop <<<$'cargo [a]\ncargo [b]'
+	echo '{"scripts": {"empty": " ", "after": "echo it"}}' >package.json
+	call init --from package.json --force
+	lints
+	answers 0 empty
+	printf '{\n  "scripts": {"a": "x",}\n}' >package.json
+	call init --from package.json --force
+	expect 'e.error.errors[0]["message"].startswith("package.json:2:24: it can'"'"'t be read as JSON: ")'
+	printf '{\n  "scripts": {"a": "\\u0000"}\n}' >package.json
+	call init --from package.json --force
+	expect '"package.json:2:21: " in e.error.errors[0]["message"] and "NUL" in e.error.errors[0]["message"]'
+	for name in init generate-skills new "workflow new" "workflow import"; do
+		# shellcheck disable=SC2086
+		call $name --help
+		expect 'e.data["exit_codes"]["6"] == "ALREADY_EXISTS"'
+	done
 	echo '{"scripts": {}}' >package.json
 	call init --from package.json --force
 	says "none were found"

@@ -310,6 +310,8 @@ offers() {
 	grep -q '1) say.*Say it' shown
 	run -1 grep -q _p shown
 	[ "$(tail -n 2 shown)" = "$(printf 'up\nstatus 0')" ]
+	QUESTION="Number or name: " PATH_OF=$PWD/none at_terminal $'\x04' --choose
+	grep -q "fix: Name the command: run 'runner' to list them" shown
 	QUESTION="Number or name: " PATH_OF=$PWD/none at_terminal fa --choose
 	[ "$(tail -n 1 shown)" = "status 1" ]
 	printf '#!/bin/sh\ntest -t 2 || exit 9\ncat >"%s/offered"\ngrep ^say "%s/offered"\n' "$PWD" "$PWD" >bin/fzf
@@ -424,6 +426,8 @@ offers() {
 		[ "$status" -eq 2 ]
 		expect '"runner + -j 4 NAME + NAME" in str(e.error)'
 	done
+	call a -j8
+	expect '"runner + -j 8 NAME + NAME" in str(e.error)'
 	call -j a
 	expect '"--format json" in str(e.error)'
 	call a --show

@@ -20,7 +20,8 @@ return {
 		{ "file", "path", positional = true, required = true, description = "Workflow file of prodigy, in YAML" },
 		{ "output", "path", min_length = 1, description = "File to create; default: stdout" },
 	},
-	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" },
+		ALREADY_EXISTS = { description = "There is a file of that name, which was not changed" } },
 	examples = {
 		{ description = "Import a file, and check the result", command = "runner workflow import workflows/implement.yml --output"
 			.. " implement.yaml && runner workflow check implement.yaml" },

@@ -22,7 +22,8 @@ return {
 	args = {
 		{ "file", "path", positional = true, default = "workflow.yaml", min_length = 1, description = "File to create" },
 	},
-	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" },
+		ALREADY_EXISTS = { description = "There is a file of that name, which was not changed" } },
 	examples = { { description = "Write review.yaml", command = "runner workflow new review.yaml" } },
 	validate = function(args)
 		if args.file:find("/%.?%.?$") or args.file:find("^%.%.?$") then
