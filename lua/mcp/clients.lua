@@ -52,6 +52,7 @@ local function words(settings, folder)
 			out[#out + 1], out[#out + 2] = "--" .. flag, name
 		end
 	end
+	out[#out + 1] = settings.builtin and "--builtin" or nil
 	out[#out + 1] = settings.progressive and "--progressive" or nil
 	return out
 end

@@ -1,5 +1,5 @@
--- listing: which commands are tools of a server, and under which names. Of the built-in ones those that only read; of all,
--- what --only and --group leave and --allow adds: a name that is not among them can't be called either.
+-- listing: which commands are tools of a server, and under which names. Of the built-in ones three, and where they are asked for
+-- those that only read; of all, what --only and --group leave and --allow adds: a name that is not among them can't be called either.
 
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
@@ -13,6 +13,7 @@ local M = {}
 ---@field allow? string[] commands that are listed only if they are named here
 ---@field only? string[] nothing but these commands
 ---@field group? string[] and what is below these groups
+---@field builtin? boolean the built-in commands that only read, too, and prompts of built-in ones
 ---@field progressive? boolean the tools are search, describe and call
 
 -- "db migrate" → "db.migrate"
@@ -39,9 +40,12 @@ local function is_below(groups, command)
 	return false
 end
 
+local function is_picked(settings, command)
+	return is_named(settings.only, command) or is_below(settings.group, command)
+end
+
 local function is_chosen(settings, command)
-	local narrows = (settings.only or {})[1] or (settings.group or {})[1]
-	return not narrows or is_named(settings.only, command) or is_below(settings.group, command)
+	return not ((settings.only or {})[1] or (settings.group or {})[1]) or is_picked(settings, command)
 end
 
 ---Is this command a tool?
@@ -49,8 +53,17 @@ end
 ---@param row runner.mcp.Row
 ---@return boolean
 function M.has(settings, row)
-	local may = row.listing == "always" or row.listing == "allow" and is_named(settings.allow, row.command)
+	local may = row.listing == "always" or row.listing == "job" or row.listing ~= "never" and is_named(settings.allow, row.command)
+		or row.listing == "builtin" and (settings.builtin or is_picked(settings, row.command))
 	return may and is_chosen(settings, row.command)
+end
+
+---Are the examples of a tool prompts? Those of what is there unasked are none.
+---@param settings runner.mcp.Settings
+---@param row runner.mcp.Row
+---@return boolean
+function M.has_prompts(settings, row)
+	return row.listing ~= "job" or settings.builtin or is_picked(settings, row.command)
 end
 
 ---The tools among the rows, in their order.
@@ -88,8 +101,15 @@ end
 
 -- --- built-in commands -----------------------------------------------------------------
 
----@type table<string, true>
-local LISTED = tables.set "job.list job.logs job.status job.wait workflow.list workflow.logs workflow.show workflow.stats workflow.wait"
+-- Those without which a call that goes on as a job could not be followed; and those that only read, for who asks for them.
+---@type table<string, "job"|"builtin">
+local LISTED = {}
+for name in ("job.logs job.status job.wait"):gmatch "%S+" do
+	LISTED[name] = "job"
+end
+for name in ("job.list workflow.list workflow.logs workflow.show workflow.stats workflow.wait"):gmatch "%S+" do
+	LISTED[name] = "builtin"
+end
 
 ---@type table<string, true>
 local NEVER = tables.set [[approve completion exec flame help manifest mcp.install mcp.serve mcp.tools mcp.validate new reject types
@@ -114,10 +134,10 @@ function M.waits(name, arguments)
 end
 
 ---@param name string dot path, perhaps with "self." in front
----@return "always"|"allow"|"never"
+---@return "job"|"builtin"|"allow"|"never"
 function M.of_builtin(name)
 	name = plain(name)
-	return LISTED[name] and "always" or NEVER[name] and "never" or "allow"
+	return LISTED[name] or NEVER[name] and "never" or "allow"
 end
 
 -- --- names -----------------------------------------------------------------------------
@@ -143,6 +163,7 @@ end
 local SELECTION = {
 	{ "allow", "array", items = "string", description = "A command that is a tool only if it is named here: one that is destructive, "
 		.. "or a built-in one that runs files or code" },
+	{ "builtin", "boolean", description = "List runner's own commands that only read jobs and runs, too, and their examples as prompts" },
 	{ "only", "array", items = "string", description = "Only this command" },
 	{ "group", "array", items = "string", description = "Only the commands of this group" },
 }

@@ -7,6 +7,7 @@ local bounded = require "runner.mcp.bounded"
 local encoding = require "runner.core.encoding"
 local fs = require "runner.fs"
 local json = require "runner.json"
+local listing = require "runner.mcp.listing"
 local lists = require "runner.mcp.lists"
 local rpc = require "runner.mcp.rpc"
 local visible = require "runner.core.visible"
@@ -192,9 +193,9 @@ end
 -- --- prompts ---------------------------------------------------------------------------
 
 -- Each example of each tool: its name, the row, the example.
-local function each_example(rows, visit)
+local function each_example(server, rows, visit)
 	for _, row in ipairs(rows) do
-		for i, example in ipairs(row.examples) do
+		for i, example in ipairs(listing.has_prompts(server.settings, row) and row.examples or {}) do
 			visit(("%s-%d"):format(row.tool.name, i), row, example)
 		end
 	end
@@ -211,7 +212,7 @@ function M.list_prompts(server, r)
 		return nil, fault
 	end
 	local prompts = json.array {}
-	each_example(rows, function(name, row, example)
+	each_example(server, rows, function(name, row, example)
 		prompts[#prompts + 1] = { name = name, title = ("%s: %s"):format(row.tool.title, example.description), description = example.command }
 	end)
 	return { prompts = prompts }
@@ -233,7 +234,7 @@ function M.get_prompt(server, r)
 		return nil, fault
 	end
 	local found
-	each_example(rows, function(name, row, example)
+	each_example(server, rows, function(name, row, example)
 		if name == r.params.name then
 			found = { description = example.description,
 				messages = json.array { { role = "user", content = { type = "text", text = text_of(row, example) } } } }

@@ -152,7 +152,7 @@ local CANCELLED = { ok = false, error = { code = "CANCELLED", message = "The cli
 
 local NO_ROOM = { ok = false, error = { code = "RATE_LIMITED", message = ("%d calls wait already"):format(WAITS_MAX), retryable = true,
 	retry_after_ms = AGAIN_MS, retry_strategy = "exponential_backoff", max_retries = 3, side_effects = "none", phase = "validation",
-	suggestion = "Cancel one of them, or ask now and then: job_status, workflow_list" } }
+	suggestion = "Cancel one of them, or ask now and then: job_status" } }
 
 ---Call a command for a request, when there is room for it. What only waits for something that goes on
 ---elsewhere takes no place of a call that does something: it begins at once, or not at all.

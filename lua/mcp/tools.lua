@@ -19,7 +19,7 @@ local NAME_MAX = 128 -- characters, by server/tools.mdx
 ---@field command string dot path
 ---@field danger_level string of one that a policy has asked for: destructive
 ---@field asked? string its own danger level, where a policy has a person asked before it
----@field listing "always"|"allow"|"never" "allow": only with --allow NAME
+---@field listing "always"|"job"|"builtin"|"allow"|"never" "builtin": only with --builtin; "allow": only with --allow NAME
 ---@field reason? string why it is not always listed
 ---@field path? string its file
 ---@field secrets string[] arguments whose values are not shown
@@ -37,7 +37,7 @@ local NEVER, ALLOW = "never", "allow"
 
 ---@param command table normal form
 ---@param listed {name: string, builtin: boolean?}
----@return "always"|"allow"|"never" listing
+---@return "always"|"job"|"builtin"|"allow"|"never" listing
 ---@return string? reason
 local function listing(command, listed)
 	local builtin = listed.builtin and listings.of_builtin(listed.name)
@@ -54,7 +54,7 @@ local function listing(command, listed)
 	elseif builtin == ALLOW then
 		return ALLOW, "it runs files or code, or writes"
 	end
-	return "always"
+	return builtin or "always", builtin == "builtin" and "it is runner's own: --builtin lists it" or nil
 end
 
 -- --- its schemas -----------------------------------------------------------------------
@@ -133,7 +133,7 @@ local LONG_MS = 60000
 -- else that goes on, is no task.
 local function task(command, listed, config)
 	local limit_ms = command.timeout_ms or config.timeout or host.default "timeout_ms"
-	if listed.builtin and listings.of_builtin(listed.name) == "always" then
+	if listed.builtin and listings.of_builtin(listed.name) ~= ALLOW then
 		return nil
 	elseif command.async or (command.interruption or {}).detach or limit_ms == 0 or limit_ms > LONG_MS then
 		return "long"

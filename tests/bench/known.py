@@ -33,7 +33,7 @@ WAYS = [
 ]
 SKILL = [("the index of the skill of `runner generate-skills`", (1500, 1500)), ("that index, the page of a group, the call", (4200, 4500))]
 SERVERS = [
-    ("MCP: `tools/list`", [], [], (19800, 124000)),
+    ("MCP: `tools/list`", [], [], (14000, 119000)),
     ("MCP with `--progressive`: `tools/list`, `search`, `describe`, `call`", ["--progressive"],
      [("search", {"query": "mute an alert for two hours"}), ("describe", {"name": "alert_silence"}),
       ("call", {"name": "alert_silence", "arguments": {"id": "7"}})], (3600, 3600)),

@@ -31,7 +31,7 @@ with Server() as s:
     assert found["supportedVersions"] == ["2026-07-28"], found
     tools = s.ask("tools/list")["result"]["tools"]
     names = [t["name"] for t in tools]
-    assert names == sorted(names) and {"hello", "slow", "workflow_list"} <= set(names), names
+    assert names == sorted(names) and {"hello", "slow", "job_wait"} <= set(names) and "workflow_list" not in names, names
     assert "db_drop" not in names and "mcp_serve" not in names and "workflow_run" not in names
     hello = tools[names.index("hello")]
     assert hello["inputSchema"] == {"type": "object", "properties": {"name": {"type": "string", "description": "Whom", "default": "world"}},
@@ -412,7 +412,7 @@ BAD = {"hangs", "many.kills", "many.loops", "zealous"}
 with Server() as s:
     answer = s.answer(s.request("tools/list", meta=LOG))
     names = {t["name"] for t in answer["result"]["tools"]}
-    assert {"hello", "slow", "job_list"} <= names and {f"many_c{i}" for i in range(1, 31)} <= names, names
+    assert {"hello", "slow", "job_logs"} <= names and {f"many_c{i}" for i in range(1, 31)} <= names, names
     assert not names & {"hangs", "many_kills", "many_loops", "zealous"}
     told = [m["params"] for m in s.others if m["method"] == "notifications/message"]
     assert {m["data"]["command"] for m in told} == BAD and {m["level"] for m in told} == {"warning"}, told
@@ -578,6 +578,31 @@ with Server() as s:
 PY
 }
 
+@test "of runner's own commands three are tools, the others where they are asked for, and so are their prompts" {
+	local jobs='["job.logs", "job.status", "job.wait"]' all='["job.list", "job.logs", "job.status", "job.wait", "workflow.list", "workflow.logs", "workflow.show", "workflow.stats", "workflow.wait"]'
+	own() {
+		call mcp tools "$@" --format json
+		expect "[t['command'] for t in e.data if t['command'].startswith(('job.', 'workflow.'))] == $want"
+	}
+	want=$jobs own
+	want=$all own --builtin
+	want='["job.list"]' own --only "job list"
+	want='["job.list", "job.logs", "job.status", "job.wait"]' own --group job
+	want='["job.logs", "job.status", "job.wait", "workflow.show"]' own --allow "workflow show"
+	call mcp tools --all --format json
+	expect '[t["reason"] for t in e.data if t["command"] == "job.list"] == ["it is runner\x27s own: --builtin lists it"]'
+	session <<'PY'
+def prompts(*flags):
+    with Server(*flags) as s:
+        return {p["name"].split("-")[0] for p in s.ask("prompts/list")["result"]["prompts"]}, s.call("workflow_list").get("code")
+assert prompts() == (set(), -32602), prompts()
+assert {"job_wait", "job_list", "workflow_show"} <= prompts("--builtin")[0] and prompts("--builtin")[1] is None
+assert prompts("--only", "job wait")[0] == {"job_wait"}
+PY
+	call mcp install cursor --builtin
+	expect 'e.data["config"]["mcpServers"].popitem()[1]["args"] == ["mcp", "serve", "--builtin"]'
+}
+
 @test "a server is what its project is called, and without one it says so" {
 	echo 'return { name = "shop", version = "3.1.4" }' >runner.lua
 	session <<'PY'
@@ -681,7 +706,7 @@ YAML
 	call XDG_STATE_HOME="$PWD/state" workflow run w.yaml
 	[ "$status" -eq 0 ]
 	session XDG_STATE_HOME="$PWD/state" <<'PY'
-with Server() as s:
+with Server("--builtin") as s:
     found = {r["uri"]: r for r in s.ask("resources/list")["result"]["resources"]}
     docs = [u for u in found if u.startswith("runner://docs/")]
     assert docs == ["runner://docs/README.md", "runner://docs/docs/bytes.md", "runner://docs/docs/deep/page.md"], docs

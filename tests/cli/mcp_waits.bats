@@ -48,11 +48,11 @@ def refused(message):
 	session <<PY
 $SETTING
 for way in range(len(WAYS)):
-    with Server() as s:
+    with Server("--builtin") as s:
         waits = [s.request("tools/call", {"name": WAYS[way][0], "arguments": WAYS[way][1]}) for _ in range(4)]
         assert s.call("hello")["structuredContent"]["data"] == {"greeting": "Hello"}, WAYS[way]
         assert not [m for m in s.others if m.get("id") in waits], s.others
-with Server() as s:
+with Server("--builtin") as s:
     waits = [wait(s, i) for i in range(40)]
     assert s.call("hello")["structuredContent"]["ok"]
     assert all(refused(s.answer(i)) for i in waits[32:])
@@ -69,7 +69,7 @@ PY
 @test "a wait that is cancelled makes room for another one, and what it waits for goes on" {
 	session <<PY
 $SETTING
-with Server() as s:
+with Server("--builtin") as s:
     s.call("hello")
     before = len(ours())
     waits = [wait(s, i) for i in range(32)]
@@ -91,7 +91,7 @@ PY
 $SETTING
 jobs = ours()
 for end in (lambda s: s.process.stdin.close(), lambda s: s.process.terminate(), lambda s: s.process.kill()):
-    with Server() as s:
+    with Server("--builtin") as s:
         s.call("hello")
         before = len(ours())
         for i in range(8):

@@ -99,7 +99,7 @@ PY
 	session <<PY
 $SETTING
 ALLOWED = ["job cancel", "workflow cancel", "workflow resume", "workflow rm", "workflow prune", "audit list", "audit verify", "status", "doctor"]
-WORDS = [w for name in ALLOWED for w in ("--allow", name)]
+WORDS = ["--builtin"] + [w for name in ALLOWED for w in ("--allow", name)]
 BY_ID = [("job_status", "job"), ("job_wait", "job"), ("job_logs", "job"), ("job_cancel", "job"), ("workflow_show", "run"), ("workflow_logs", "run"),
     ("workflow_wait", "run"), ("workflow_cancel", "run"), ("workflow_resume", "run")]
 MISSING = {"job": "job_01M8FVZZZZZZZZZZZZZZZZZZZZ", "run": "run_01M8FVZZZZZZZZZZZZZZZZZZZZ", "task": "job_01M8FVZZZZZZZZZZZZZZZZZZZZ"}

@@ -39,7 +39,7 @@ fails() {
 	batch --allow 'workflow run' <<<'{"_cmd":"workflow.run","file":"ask.yaml"}'
 	each "a[0]['error']['code'] == '$1'"
 	session XDG_STATE_HOME="$PWD/state" <<-PY
-		with Server() as s:
+		with Server("--builtin") as s:
 		    given = s.call("workflow_wait", {"id": "@last"})
 		    assert given["isError"] and given["structuredContent"]["error"]["code"] == "$1", given
 	PY

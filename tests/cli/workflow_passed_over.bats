@@ -27,7 +27,7 @@ every_door() {
 	one_warning "$1"
 	session XDG_STATE_HOME="$PWD/state" <<-PY
 		import types
-		with Server() as s:
+		with Server("--builtin") as s:
 		    for name in ("workflow_wait", "workflow_show"):
 		        given = s.call(name, {"id": "$id"})["structuredContent"]["warnings"]
 		        w, = json.loads(json.dumps(given), object_hook=lambda d: types.SimpleNamespace(**d))

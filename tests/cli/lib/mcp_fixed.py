@@ -16,7 +16,7 @@ CLI = re.compile(r"(?<![\w-])--[a-z]|\brunner (job|workflow|lint|help|status|app
 def main(options):
     says = "--says" in options
     options = [option for option in options if option != "--says"]
-    server = subprocess.Popen([os.environ["RUNNER"], "mcp", "serve", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    server = subprocess.Popen([os.environ["RUNNER"], "mcp", "serve", "--builtin", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def send(message):
         server.stdin.write(json.dumps(message).encode() + b"\n")
