@@ -39,13 +39,15 @@ function M.wants_all(r)
 end
 
 -- What the client of a request is told of how far it is: `at` when the last ones were sent, in a ring.
-local AT_MOST, IN_MS, APART_MS = 10, 1000, 100 -- messages of progress in any second; between two of ctx:progress
+local AT_MOST, IN_MS = 10, 1000 -- messages of progress in any second
+local SOME, APART_MS = 5, 200 -- after so many in a second those of ctx:progress come so far apart
 
 ---@class runner.mcp.Progress
 ---@field at table<integer, number>
 ---@field count integer messages that were sent
 ---@field done number the value of the last one that was measured
 ---@field since integer messages since that one
+---@field value? number what was sent last
 ---@field total? number
 ---@field held? {text: string, line: table, is_progress: boolean} what is sent when there is room, or at the end of the call
 ---@field waits? boolean a task waits for that
@@ -60,14 +62,14 @@ end
 -- It never falls, nor stays: a line that measures nothing is a thousandth more.
 local function advance(p, text, is_progress)
 	local done, total = measured(is_progress and text or "")
-	if done and done > p.done + p.since / 1000 then
+	if done and (not p.value or done > p.value) then
 		p.done, p.since = done, 0
 	else
 		p.since = p.since + 1
 	end
 	p.total = total or p.total
-	local value = p.since > 0 and p.done + p.since / 1000 or p.done
-	return value, p.total and p.total >= value and p.total or nil
+	p.value = p.since > 0 and p.done + p.since / 1000 or p.done
+	return p.value, p.total and p.total >= p.value and p.total or nil
 end
 
 -- The event as JSON, if it is a line of runner's own.
@@ -94,9 +96,12 @@ end
 
 -- In how many ms there is room for one more.
 local function wait_ms(server, p, is_progress)
-	local of_all = (p.at[(p.count + 1) % AT_MOST] or -IN_MS) + IN_MS
-	local of_its_kind = is_progress and (p.at[p.count % AT_MOST] or -APART_MS) + APART_MS or 0
-	return math.max(of_all, of_its_kind) - server.outside.now()
+	local now = server.outside.now()
+	local function since(n) -- the time of the message that was sent n before the next one
+		return p.at[(p.count + 1 - n) % AT_MOST] or -IN_MS
+	end
+	local is_crowded = is_progress and now - since(SOME) < IN_MS
+	return math.max(since(AT_MOST) + IN_MS, is_crowded and since(1) + APART_MS or 0) - now
 end
 
 local function hold(server, r, held)
