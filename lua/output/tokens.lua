@@ -111,6 +111,10 @@ function M.json(data, text)
 	local shown, more, skipped = choose(list or { data }, list and #text - size(list) + 2 or 0, SEPARATED, function(item)
 		return size(item) + 1
 	end)
+	if not list and skipped > 0 then
+		return nil, errors.new("VALIDATION_ERROR", ("Nothing is behind --token-offset %d: the result is no list, and has one window"):format(
+			attempt.window.offset), { side_effects = "complete", fix_required = "Leave out --token-offset; a larger --token-limit shows more" })
+	end
 	local value = list and json.array(shown) or shown[1]
 	if name then
 		value = tables.add({}, data)
@@ -142,6 +146,9 @@ function M.json(data, text)
 	end
 	if more or cut then
 		meta("truncated", true)
+	end
+	if cut and not list and attempt.command.danger_level == "safe" then
+		meta("truncation_hint", truncate.call_with("--token-limit", tokens_of(#text)))
 	end
 	return assert(json.encode(value, { envelope = true }))
 end

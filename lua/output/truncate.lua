@@ -66,8 +66,11 @@ function M.warnings(cuts)
 	return out
 end
 
--- This call, with another value of one flag.
-local function call_with(flag, value)
+---This call, with another value of one flag, as a command line.
+---@param flag string with its dashes
+---@param value string|integer
+---@return string
+function M.call_with(flag, value)
 	local words, rest, skip = { "runner" }, {}, false
 	for _, word in ipairs(require("runner.core.own_flags").typed(attempt.call.argv)) do
 		local into = (rest[1] or word == "--") and rest or words
@@ -104,7 +107,7 @@ function M.report_page(total, returned, cursor)
 	M.meta("truncated", true)
 	M.meta("total_count", total)
 	M.meta("returned_count", returned)
-	M.meta("truncation_hint", cursor and call_with("--cursor", cursor) or call_with("--max-bytes", 1 << 24))
+	M.meta("truncation_hint", cursor and M.call_with("--cursor", cursor) or M.call_with("--max-bytes", 1 << 24))
 end
 
 return M

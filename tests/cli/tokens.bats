@@ -124,8 +124,13 @@ windows() { # windows LIMIT ARGS…
 	expect 'e.data["small"] == 1 and e.data["text"].endswith("é…[truncated]") and e.meta.truncated is True'
 	expect 'len(e.data["text"].encode()) <= 240 and "next_token_offset" not in e.meta'
 	expect 'e.warnings[0].context.original_bytes == 10000 and e.warnings[0].context.returned_bytes == len(e.data["text"].encode()) - len("…[truncated]".encode())'
-	answers 0 one --token-limit 60 --token-offset 60
-	expect 'e.data is None'
+	local hint
+	hint=$(field 'e.meta.truncation_hint')
+	# shellcheck disable=SC2086 # words
+	answers 0 ${hint#runner }
+	expect 'e.data["text"] == "é" * 5000 and "truncated" not in e.meta'
+	answers 1 one --token-limit 60 --token-offset 60
+	expect 'e.error.code == "VALIDATION_ERROR" and "--token-offset 60" in e.error.message and e.data is None'
 	answers 1 one --token-limit 20
 	expect 'e.error.code == "OUTPUT_TOO_LARGE" and e.data is None'
 	body text <<<'return ("x"):rep(5000)'
