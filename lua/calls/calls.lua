@@ -36,6 +36,7 @@ local LATE_MS = 60000 -- behind its limit a call is killed: its supervisor has b
 ---@field idempotency_key? string as --idempotency-key
 ---@field confirmed? boolean|"asked" a person has confirmed this call: it may be destructive
 ---@field client? {transport: string, name?: string, version?: string} whom it is made for, for the audit ledger
+---@field traceparent? string the span of the client that it belongs to (W3C Trace Context): its trace, in place of ours
 ---@field called? string what our command calls itself, and a policy allows with it: "workflow.resume run_01J"
 ---@field dry_run? boolean for commands that change something; any other ignores it. nil: as our environment says
 ---@field flags? string[] more flags of runner's own: "--retries=0"
@@ -108,7 +109,8 @@ end
 
 local function options_of(request, words)
 	local stdin, env = invoke.hand_over_flags(flags_of(request), request.stdin, request.confirmed)
-	env.RUNNER_CALLED = request.called
+	env.RUNNER_CALLED, env.TRACEPARENT = request.called, request.traceparent
+	env.TOOL_TRACE_ID = request.traceparent and request.traceparent:match "%-(%x+)"
 	env.RUNNER_CLIENT = request.client and assert(json.encode(request.client)) or nil
 	return {
 		argv = table.move(words, 1, #words, 2, { invoke.program() }), argv0 = invoke.name(), env = environment(env, request.dry_run),

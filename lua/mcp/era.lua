@@ -27,6 +27,7 @@ local LEVELS = { debug = 1, info = 2, notice = 3, warning = 4, error = 5, critic
 ---@field client? table what it says of itself: name, version
 ---@field log_level? integer least severity of the messages that it wants; nil: none
 ---@field progress_token? string|number
+---@field traceparent? string the span that the request belongs to
 
 ---The rank of a level of severity; nil: it is none.
 ---@param level any
@@ -44,6 +45,14 @@ local function progress_token(meta)
 	return rpc.is_id(token) and token or nil
 end
 
+-- W3C Trace Context; what is none is as if there were none.
+local function trace_parent(meta)
+	local text = meta and type(meta.traceparent) == "string" and meta.traceparent or ""
+	local trace, span = text:match "^%x%x%-(%x+)%-(%x+)%-%x%x$"
+	return trace and #trace == 32 and #span == 16 and not text:find "^ff" and not text:find "%u" and trace:find "[^0]" and span:find "[^0]"
+		and text or nil
+end
+
 local function modern(meta)
 	local version, capabilities, level = meta[VERSION], meta[CAPABILITIES], meta[LOG_LEVEL]
 	if type(version) ~= "string" then
@@ -59,7 +68,7 @@ local function modern(meta)
 		return invalid(("_meta[%q] is no level"):format(LOG_LEVEL))
 	end
 	return { modern = true, version = version, capabilities = capabilities, log_level = M.severity(level), client = meta[CLIENT],
-		progress_token = progress_token(meta) }
+		progress_token = progress_token(meta), traceparent = trace_parent(meta) }
 end
 
 local NO_ERA = ('Begin with initialize, or send params._meta with %q (%q) and %q'):format(VERSION, M.MODERN, CAPABILITIES)
@@ -79,8 +88,7 @@ function M.of(session, params)
 		return invalid(NO_ERA)
 	end
 	return { modern = false, version = session.version, capabilities = session.capabilities, log_level = session.log_level,
-		client = session.client,
-		progress_token = progress_token(meta) }
+		client = session.client, progress_token = progress_token(meta), traceparent = trace_parent(meta) }
 end
 
 ---@class runner.mcp.Session what `initialize` agreed on

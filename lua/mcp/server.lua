@@ -169,7 +169,7 @@ function Server:execute(r, request, waits)
 	if r.cancelled then
 		return CANCELLED
 	end
-	request.client = era.client(r.caller)
+	request.client, request.traceparent = era.client(r.caller), r.caller.traceparent
 	request.on_start = function(handle)
 		r.handle = handle
 		if r.cancelled then

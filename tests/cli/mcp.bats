@@ -762,3 +762,27 @@ for text in seen:
     assert not found, (found, text[:3000])
 PY
 }
+
+@test "the traceparent of a request is continued by its call, and what is none is as if there were none" {
+	echo 'return { audit = { path = "audit.jsonl" } }' >runner.lua
+	body told <<<'return { parent = os.getenv "TRACEPARENT" or "none" }'
+	session <<'PY'
+trace = "0af7651916cd43dd8448eb211c80319c"
+parent = f"00-{trace}-b7ad6b7169203331-01"
+with Server() as s:
+    said = s.answer(s.request("tools/call", {"name": "told"}, meta={"traceparent": parent}))["result"]["structuredContent"]
+    assert said["data"] == {"parent": parent}, said
+    for wrong in (7, "", trace, parent.upper(), parent.replace(trace, "0" * 32), parent.replace("b7ad6b7169203331", "0" * 16), "ff" + parent[2:],
+                  parent + "-x", parent + "\n", "00-" + trace + "b7-ad6b7169203331-01", None, [parent]):
+        said = s.answer(s.request("tools/call", {"name": "told"}, meta={"traceparent": wrong}))["result"]["structuredContent"]
+        assert said["data"] == {"parent": "none"}, (wrong, said)
+rows = [json.loads(line) for line in open("audit.jsonl")]
+begun = [row for row in rows if row["event"] == "begin" and row["command"] == "told"]
+assert [row.get("trace_id") for row in begun] == [trace] + [None] * 12, begun
+assert {row["client"]["transport"] for row in begun} == {"mcp-stdio"}, begun
+with Server() as s:
+    s.initialize("2025-11-25")
+    said = s.ask("tools/call", {"name": "told", "_meta": {"traceparent": parent}}, modern=False)["result"]["structuredContent"]
+    assert said["data"] == {"parent": parent}, said
+PY
+}
