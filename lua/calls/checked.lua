@@ -3,6 +3,7 @@
 
 local attempt = require "runner.core.attempt"
 local calls = require "runner.calls.calls"
+local errors = require "runner.core.errors"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
 local scheduler = require "runner.task.scheduler"
@@ -68,7 +69,11 @@ local function check_others(path, about, into)
 	for _, words in ipairs(calls_of(about)) do
 		local asked, counted = into.asked, into.counted
 		into.made = into.made + 1
-		if into.problem or into.made > MOST then
+		if into.made > MOST then
+			into.problem = into.problem or errors.new("PRECONDITION", "It makes too many calls, or a circle of them: not all were checked",
+				{ side_effects = "none", retryable = false })
+		end
+		if into.problem then
 			break
 		end
 		check(path, words, into)

@@ -190,6 +190,12 @@ no_difference() {
 	[ ! -e runs ]
 	call RUNNER_CALLED=policy.check RUNNER_POLICY=p.json + deploy + deploy
 	[ ! -e runs ]
+	body a 'needs = { "b" },' <<<'return {}'
+	body b 'needs = { "a" },' <<<'return {}'
+	policy '{}' none.json
+	call policy check none.json a
+	[ "$status" -ne 0 ]
+	expect 'e.data["call"]["allowed"] == False'
 	mkdir -p other/commands
 	printf 'return { description = "x", danger_level = "safe", run = function() return {} end }\n' >other/commands/elsewhere.lua
 	policy '{ "allow": ["elsewhere"] }' there.json
