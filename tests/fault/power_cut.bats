@@ -40,3 +40,7 @@ cut_power() {
 @test "power cuts in a call with an idempotency key: it runs once, and once answered has that answer" {
 	cut_power key
 }
+
+@test "power cuts between calls of runner.fs: what it says is on the disk is there, whole" {
+	cut_power files
+}

@@ -107,11 +107,12 @@ commands:
   - id: bad
     idempotent: true
     retry: { strategy: constant, initial_delay: 1ms, max_attempts: 2 }
-    shell: echo bad >>began; [ $(grep -c bad began) -gt 1 ]
+    shell: echo bad >>began; echo no good >&2; [ $(grep -c bad began) -gt 1 ]
+  - { id: long, idempotent: true, output_file: long.txt, capture_limit: 1K, shell: "echo long >>began; printf %6000d 7" }
   - { id: last, idempotent: true, shell: "echo last >>began; echo ${steps.first.output} and ${steps.each.output}" }
 """}, kept=["began"])
-    order = ["first", "x", "y", "bad", "bad", "last"]
-    keys = {"first": "first", "each[1].1": "x", "each[2].1": "y", "bad": "bad", "last": "last"}
+    order = ["first", "x", "y", "bad", "bad", "long", "last"]
+    keys = {"first": "first", "each[1].1": "x", "each[2].1": "y", "bad": "bad", "long": "long", "last": "last"}
     known = set()
 
     def look():
@@ -139,6 +140,12 @@ commands:
             attempts = sum(row[0] == key for row in found[3]) if found else 0
             assert attempts >= began.count(name), f"{began} began, and {key} has {attempts} attempts"
         assert not told(said) or found[1] == "completed", "the run was said to have completed"
+        if "long" in done:
+            with open(stage.path("long.txt"), "rb") as f:
+                assert len(f.read()) == 6000, "a completed step's output_file is not whole"
+        failed = [row for row in found[3] if row[0] == "bad" and row[3]] if found else []
+        logs = [open(os.path.join(folder, name), "rb").read() for folder, _, names in os.walk(stage.path("state/runner/logs")) for name in names]
+        assert not failed or any(b"no good" in log for log in logs), "the log of a failure is gone"
         key = repr((found, began, bool(told(said))))
         if key in known:
             return
@@ -312,6 +319,39 @@ def writer_key(stage_of):
         assert not envelope.ok or envelope.data["paid"] == 7, envelope
 
     return stage.record(("pay", "--idempotency-key", "k1")), check
+
+
+def writer_files(stage_of):
+    """What runner.fs says is on the disk, for scripts and for runner itself: it is, and what appears whole is never half there."""
+    stage = stage_of({"commands/files.lua": command("""
+        local fs = require 'runner.fs'
+        local text = ('x'):rep(1500)
+        local function plain(path) local f <close> = io.open(path, 'w') f:write(text) return path end
+        local function did(name, ...) assert(...) local f <close> = io.open('began', 'a') f:write(name, '\\n') end
+        did('folder', fs.mkdirs('data/deep', 448, true))
+        did('write', fs.write('data/deep/write', text))
+        did('create', fs.create('data/deep/create', text))
+        did('replace', fs.replace(plain 'data/part', 'data/deep/replace'))
+        did('copy', fs.copy('from/a/copied', 'data/deep/copy'))
+        did('copied', fs.copy_tree('from/a', 'data/deep/a'))
+        did('link', fs.swap_symlink('../../from/a/copied', 'data/deep/link'))
+        plain 'data/deep/synced'
+        did('synced', fs.fsync 'data/deep/synced' and fs.fsync 'data/deep')
+        did('tree', fs.mkdirs('data/deep/tree/in', 448) and plain 'data/deep/tree/in/tree' and fs.fsync_tree 'data/deep/tree'
+            and fs.fsync 'data/deep')
+        return {}"""), "from/a/copied": "x" * 1500}, kept=["began", "from"])
+    places = {"copied": "a/copied", "tree": "tree/in/tree", "folder": ""}
+
+    def check(said):
+        for name in {*stage.lines("began"), "write", "replace", "copy"}:
+            path = stage.path("data/deep", places.get(name, name))
+            there = os.path.exists(path)
+            assert there or name not in stage.lines("began"), f"{name} is not there"
+            if there and not os.path.isdir(path):
+                with open(path, "rb") as f:
+                    assert f.read() == b"x" * 1500, f"{name} is not whole"
+
+    return stage.record(("files",)), check
 
 
 WRITERS = {name[len("writer_"):]: made for name, made in list(globals().items()) if name.startswith("writer_")}

@@ -136,17 +136,26 @@ class Disk:
         elif a and a[2] is not None:
             raise AssertionError(f"{old} was moved out of {self.top}")
 
+    def settle(self, change):
+        """A change of names is on the disk, and those before it that it builds on."""
+        names = [(folder, name) for folder, name, _ in change.sets]
+        for folder, name in names:
+            for earlier in folder.pending[:folder.pending.index(change)] if change in folder.pending else ():
+                if any(f is folder and n == name for f, n, _ in earlier.sets):
+                    self.settle(earlier)
+        for folder, name, made in change.sets:
+            if change in folder.pending:
+                folder.pending.remove(change)
+            if made is None:
+                folder.sure.pop(name, None)
+            else:
+                folder.sure[name] = made
+
     def synchronised(self, node, ops):
         """All that was pending when the call began is on the disk."""
         if node.kind == "dir":
             for change in [c for c in node.pending if c in ops and c.home is node]:
-                for folder, name, made in change.sets:
-                    if change in folder.pending:
-                        folder.pending.remove(change)
-                    if made is None:
-                        folder.sure.pop(name, None)
-                    else:
-                        folder.sure[name] = made
+                self.settle(change)
         else:
             count = len(ops)
             node.sure = written(node.sure, node.pending[:count])
