@@ -119,12 +119,12 @@ function M.handed(words)
 end
 
 -- Words in front of the stdin of a call, and the environment that says so.
-local function on_stdin(words, where, stdin)
+local function on_stdin(words, where, stdin, more)
 	if #words == 0 and not attempt.secrets then
 		return stdin, {}
 	end
 	local text = M.handed(words)
-	return text .. stdin, { RUNNER_ARGUMENTS = ("%s:%d"):format(where, #text) }
+	return text .. stdin, { RUNNER_ARGUMENTS = ("%s:%d%s"):format(where, #text, more or "") }
 end
 
 ---The arguments of a call as its stdin, which no other process can look at, and the
@@ -141,11 +141,14 @@ end
 ---no argument of the command can be meant. What `stdin` has is still the command's.
 ---@param words string[] at least one
 ---@param stdin? string
----@param confirmed? boolean|"asked" a person has confirmed the call, should it be destructive; "asked": for this very call
+---@param confirmed? boolean|"asked"|"pending"|{id: string, digest: string} a person has confirmed the call, should it be destructive;
+---  "asked": for this very call; "pending": nobody can be asked; a table: it was kept as this approval
 ---@return string stdin of process.start, with reread_stdin: the call may make several attempts
 ---@return table<string, string> env
 function M.hand_over_flags(words, stdin, confirmed)
-	return on_stdin(words, confirmed == "asked" and "asked" or confirmed and "confirmed" or "front", stdin or "")
+	local kept = type(confirmed) == "table" and (":%s:%s"):format(confirmed.id, confirmed.digest) or nil
+	local where = kept and "approved" or type(confirmed) == "string" and confirmed or confirmed and "confirmed" or "front"
+	return on_stdin(words, where, stdin or "", kept)
 end
 
 ---Where it is noted that a needed command has run: once in a tree of calls (lua/ctx/needs.lua).

@@ -29,12 +29,15 @@ local LATE_MS = 60000 -- behind its limit a call is killed: its supervisor has b
 
 ---@class runner.CallRequest
 ---@field command string|string[] "deploy rollback", "deploy.rollback", { "deploy", "rollback" }
+---@field typed? string[] all words of the call, in place of `command`, `arguments` and `flags`
 ---@field arguments? table by name, as --raw-payload takes them; nil or empty: none
 ---@field stdin? string what the command reads there; default: nothing
 ---@field timeout_ms? integer as --timeout; default: the command's own
 ---@field max_bytes? integer of its answer, as --max-bytes
 ---@field idempotency_key? string as --idempotency-key
----@field confirmed? boolean|"asked" a person has confirmed this call: it may be destructive
+---@field confirmed? boolean|"asked"|"pending"|{id: string, digest: string} as invoke.hand_over_flags takes it: it may be destructive
+---@field env? table<string, string|false> more of its environment; false: without it
+---@field cwd? string
 ---@field client? {transport: string, name?: string, version?: string} whom it is made for, for the audit ledger
 ---@field traceparent? string the span of the client that it belongs to (W3C Trace Context): its trace, in place of ours
 ---@field called? string what our command calls itself, and a policy allows with it: "workflow.resume run_01J"
@@ -70,7 +73,8 @@ local function flags_of(request)
 	add("timeout", request.timeout_ms and request.timeout_ms .. "ms")
 	add("max-bytes", request.max_bytes)
 	add("idempotency-key", request.idempotency_key)
-	table.move(request.flags or {}, 1, #(request.flags or {}), #flags + 1, flags)
+	local more = request.typed or request.flags or {}
+	table.move(more, 1, #more, #flags + 1, flags)
 	add("raw-payload", next(request.arguments or {}) ~= nil and assert(json.encode(request.arguments)))
 	return flags
 end
@@ -78,7 +82,7 @@ end
 local function environment(env, dry_run)
 	local list = {}
 	for name, value in pairs(env) do
-		list[#list + 1] = name .. "=" .. value
+		list[#list + 1] = value and name .. "=" .. value or name
 	end
 	if attempt.framework.retries then -- a server repeats nothing itself: it is of its calls
 		list[#list + 1], list[#list + 2] = "RUNNER_OUTER_RETRIES", ("RUNNER_RETRIES=%d"):format(attempt.framework.retries)
@@ -112,9 +116,12 @@ local function options_of(request, words)
 	env.RUNNER_CALLED, env.TRACEPARENT = request.called, request.traceparent
 	env.TOOL_TRACE_ID = request.traceparent and request.traceparent:match "%-(%x+)"
 	env.RUNNER_CLIENT = request.client and assert(json.encode(request.client)) or nil
+	for name, value in pairs(request.env or {}) do
+		env[name] = value
+	end
 	return {
 		argv = table.move(words, 1, #words, 2, { invoke.program() }), argv0 = invoke.name(), env = environment(env, request.dry_run),
-		warm = true, stdin = stdin, reread_stdin = true, cap = ENVELOPE_MAX, grace_ms = CANCEL_GRACE_MS,
+		warm = not request.cwd, cwd = request.cwd, stdin = stdin, reread_stdin = true, cap = ENVELOPE_MAX, grace_ms = CANCEL_GRACE_MS,
 		timeout_ms = request.timeout_ms and request.timeout_ms + LATE_MS, on_start = announce(request), on_line = lines_to(request.on_event),
 	}
 end
@@ -155,7 +162,7 @@ end
 ---@return integer exit_code
 ---@return string line the envelope as it was printed, with its newline
 function M.run(request)
-	local words = assert(M.words(request.command), "request.command: not the name of a command")
+	local words = request.typed and {} or assert(M.words(request.command), "request.command: not the name of a command")
 	return M.answer(table.concat(words, "."), options_of(request, words))
 end
 

@@ -19,12 +19,12 @@ end
 return {
 	list = true,
 	default_limit = 50,
-	output_schema = { type = "array", items = { type = "object", required = { "id", "run", "step", "message", "state" } } },
+	output_schema = { type = "array", items = { type = "object", required = { "id", "message", "state" } } },
 	args = {
 		{ "decided", "boolean", description = "Also those that are decided" },
 		scope.argument(),
 	},
-	columns = { "id", "workflow", "step", "state", "message", "deadline", "default", "run" },
+	columns = { "id", "command", "workflow", "step", "state", "message", "deadline", "default", "run" },
 	examples = { { description = "What waits", command = "runner approvals" } },
 	run = function(args)
 		local project = scope.of(args)

@@ -1,4 +1,4 @@
--- runner reject ID: a person refuses what a step of a workflow asks: its run goes on with that failure.
+-- runner reject ID: a person refuses what a step of a workflow asks: its run goes on with that failure; or a call, which isn't made.
 
 local decision = require "runner.workflow.run.decision"
 local resumed = require "runner.calls.resumed"

@@ -13,6 +13,8 @@ local host = require "runner.host"
 ---@field has_stdin? boolean after the words, stdin has data
 ---@field is_call? boolean the words on stdin go in front of all others: the call was made for a client
 ---@field vouched? boolean|"person" the caller says that a person has confirmed the call; "person": was asked about this very one
+---@field approved? {id: string, digest: string} a person has approved this call, which waited for that
+---@field asks? boolean its client can't ask a person: a --live of its confirms nothing
 
 ---@class runner.Input what a call brings besides its command line; made by lua/project/input.lua
 ---@field value? any the data of a command that declares `stdin`

@@ -61,7 +61,7 @@ function M.problem()
 	local list = confirmation.affected(effects)
 	local shown = effects and list or table.move(list, 2, #list, 1, {}) -- the first is the call itself, whose arguments are shown
 	if attempt.unconfirmed == "refuse" then
-		return confirmation.refused(attempt.policy and attempt.policy.asked and "a person must confirm it" or "pass --confirm-destructive", list)
+		return require("runner.state.pending_calls").refused(attempt, list)
 	end
 	local answer = (require("runner.terminal").ask(question(shown), false) or ""):lower():match "^%s*(.-)%s*$"
 	if answer ~= "y" and answer ~= "yes" then

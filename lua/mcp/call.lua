@@ -82,7 +82,8 @@ local function execute(server, r, call, confirmed, detached)
 	local flags = flags_of(call, confirmed)
 	flags[#flags + 1] = detached and "--detach" or nil
 	local envelope = server:execute(r, { command = call.row.command, arguments = call.arguments, dry_run = call.dry_run or nil,
-		confirmed = confirmed and "asked" or nil, flags = flags }, not call.row.path and listing.waits(call.row.command, call.arguments))
+		confirmed = confirmed == true and "asked" or confirmed or nil, flags = flags },
+		not call.row.path and listing.waits(call.row.command, call.arguments))
 	return speech.of(server, call.row, envelope, call.own)
 end
 
@@ -135,6 +136,14 @@ local function preview(server, r, call)
 	return envelope.data
 end
 
+-- This client can't ask the person: the call is refused, and waits for one elsewhere, or is told what has become of it
+-- (lua/state/pending_calls.lua).
+local function unasked(server, r, call)
+	local envelope = execute(server, r, call, "pending")
+	local e = not envelope.ok and envelope.error or {}
+	return answer.of(envelope), e.code == "CONFIRMATION_REQUIRED" and e or nil
+end
+
 local NO_ROOM = "its arguments have no room in a question to the person"
 
 local function ask_again(server, r, call)
@@ -153,9 +162,12 @@ end
 local function modern(server, r, call)
 	local state, replies = r.params.requestState, r.params.inputResponses
 	if not era.can_elicit(r.caller) then
-		refused(server, r, call, "the client can't ask the person")
+		local result, e = unasked(server, r, call)
+		if not e then
+			return result
+		end
 		return nil, rpc.fault(rpc.MISSING_CAPABILITY, ("'%s' is destructive: the person has to be asked"):format(call.row.tool.title),
-			{ requiredCapabilities = { elicitation = { form = {} } } })
+			{ requiredCapabilities = { elicitation = { form = {} } }, approval = (e.context or {}).approval, suggestion = e.suggestion })
 	elseif not state then
 		return ask_again(server, r, call)
 	elseif not server.confirmations:take(state, identity(call)) then
@@ -175,7 +187,7 @@ end
 
 local function legacy(server, r, call)
 	if not era.can_elicit(r.caller) then
-		return refused(server, r, call, "this client can't ask the person (it has no elicitation)")
+		return (unasked(server, r, call))
 	end
 	local data, failed = preview(server, r, call)
 	if failed then

@@ -381,7 +381,7 @@ end
 local function confirms(a)
 	local framework = a.framework
 	return framework.confirm_destructive and "--confirm-destructive" or framework.yes and "--yes"
-		or a.call.vouched and a.command.danger_level == "destructive" and "whoever passes the call on"
+		or a.call.vouched and not a.call.approved and a.command.danger_level == "destructive" and "whoever passes the call on"
 end
 
 ---The rule by which a policy has somebody asked before a call.

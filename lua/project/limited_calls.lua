@@ -50,9 +50,10 @@ end
 
 -- What is used up, and how long the call may take of what is left.
 local function look_at_quotas(a, settled)
+	local waits = a.command.danger_level == "destructive" and not (a.launch.person or a.framework.confirm_destructive or a.call.vouched)
 	for _, policy in ipairs(a.policy.list) do
 		local refusal, left_ms = limits.by_quotas(policy, call_of(a))
-		local may_not_run = a.command.sources or a.command.status or a.framework.idempotency_key -- its files are unchanged, say
+		local may_not_run = waits or a.command.sources or a.command.status or a.framework.idempotency_key -- its files are unchanged, say
 		if refusal and (refusal.invalid or not may_not_run) then
 			return refused_by(refusal)
 		end

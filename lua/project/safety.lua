@@ -53,23 +53,26 @@ local function agreed(a)
 		return nil
 	end
 	local flag = a.framework.confirm_destructive and "--confirm-destructive" or not a.call.vouched and "--live" or nil
-	local problem = require("runner.core.confirmation").decided("confirmed", { by = flag and "flag" or "client", flag = flag })
+	local approved = a.call.approved
+	local problem = require("runner.core.confirmation").decided("confirmed", { by = approved and "terminal" or flag and "flag" or "client",
+		flag = flag, approval = approved and approved.id })
 	return problem and { error = problem }
 end
 
 local function confirm(a)
 	local framework, launch = a.framework, a.launch
-	local by_live = framework.live and not (a.policy and not a.policy.confirm_by_flag)
+	local by_live = framework.live and not (a.call.asks or a.policy and not a.policy.confirm_by_flag)
 	if framework.confirm_destructive or by_live or launch.confirmed or a.call.vouched or launch.job and a.policy and a.policy.asked then
 		meta("confirmed", true)
 		return agreed(a)
 	end
 	local asks = launch.person and not framework.non_interactive
-	if not (asks or a.command.dry_run) then
-		return { error = require("runner.core.confirmation").refused(a.policy and a.policy.asked and "a person must confirm it"
-			or "pass --confirm-destructive") }
+	if asks then
+		return nil, "ask"
 	end
-	return nil, asks and "ask" or "refuse"
+	local pending = require "runner.state.pending_calls"
+	local answer = pending.answer(a) or not a.command.dry_run and { error = pending.refused(a) } or nil
+	return answer, "refuse"
 end
 
 -- Each row of a stream is a change of its own.
@@ -129,7 +132,10 @@ end
 ---@return {dry_run?: boolean, wrapper?: string|false, unconfirmed?: "ask"|"refuse"}
 ---@return runner.Answer?
 function M.settle(a)
-	if M.wants_dry_run(a) then
+	local changed = a.call.approved and require("runner.state.pending_calls").changed(a)
+	if changed then
+		return {}, { error = changed }
+	elseif M.wants_dry_run(a) then
 		return { dry_run = true, wrapper = a.command.dry_run and "runner.ctx.dry_run" or false }, begin_dry_run(a)
 	end
 	if a.command.safe_default then

@@ -10,6 +10,8 @@
 --   agreed:PATH  the same, and a person has confirmed the call, should it be destructive
 --   confirmed:N   as front:N, and a person has confirmed the call, should it be destructive
 --   asked:N       as confirmed:N, and the person was asked about this very call. Of another process than runner: front:N
+--   approved:N:ID:DIGEST  as asked:N; the call waited for that as this approval, and is to be the same call
+--   pending:N     as front:N, and a person has to be asked, who can't be asked here
 --
 -- In place of the array there may be {"words": [...], "secrets": [...]}: values that are secret to the caller.
 
@@ -20,6 +22,7 @@ local host = require "runner.host"
 
 local M = {}
 
+local IN_FRONT = { front = true, confirmed = true, asked = true, approved = true, pending = true }
 local FIX = "Unset RUNNER_ARGUMENTS: ctx:call sets it for the command that it calls"
 
 -- The first bytes of fd 0, which are gone for whoever gets the rest.
@@ -73,19 +76,24 @@ end
 ---@return runner.Error? problem
 function M.call(argv)
 	local where, place = os.getenv("RUNNER_ARGUMENTS"):match "^(%l+):?(.*)$"
+	local id, digest
+	if where == "approved" then
+		place, id, digest = place:match "^(%d+):([%w_]+):(%x+)$"
+	end
 	host.setenv("RUNNER_ARGUMENTS", nil)
-	where = where == "asked" and not is_runners() and "front" or where
+	where = (where == "asked" or where == "approved") and not is_runners() and "front" or where
 	argv = table.move(argv, 1, #argv, 1, {})
 	local text, has_more = read(where, place)
 	local words, secrets, problem = words_in(text)
 	if not words then
 		return { argv = argv, stdin_words = #argv + 1, has_stdin = has_more }, secrets, problem
 	end
-	local first = (where == "front" or where == "confirmed" or where == "asked") and 1 or #argv + 1
+	local first = IN_FRONT[where] and 1 or #argv + 1
 	table.move(argv, first, #argv, first + #words)
 	table.move(words, 1, #words, first, argv)
 	return { argv = argv, stdin_words = first, has_stdin = has_more, is_call = first == 1,
-		vouched = where == "asked" and "person" or where == "confirmed" or where == "agreed" }, secrets
+		vouched = (where == "asked" or where == "approved") and "person" or where == "confirmed" or where == "agreed",
+		approved = where == "approved" and { id = id, digest = digest } or nil, asks = where == "pending" }, secrets
 end
 
 ---The token `-` has arrived for `row`.

@@ -45,7 +45,9 @@ function M.owner(pid)
 	return ("%d %s %s"):format(pid, start or "?", world())
 end
 
-local function is_alive(owner)
+---@param owner string as M.owner gives it
+---@return boolean
+function M.is_alive(owner)
 	local pid, start, where = owner:match "^(%d+) (%S+) (.*)$"
 	if where ~= world() then
 		return false
@@ -97,14 +99,14 @@ end
 local function take(db, id, call)
 	forget_old(db, call.now_ms)
 	local row = db:row("SELECT * FROM keys WHERE " .. WHERE, id.user, id.project, id.command, id.key)
-	local free = row and row.state == "free" and (row.owner == call.owner or not is_alive(row.owner))
+	local free = row and row.state == "free" and (row.owner == call.owner or not M.is_alive(row.owner))
 	if not row or free or row.owner == call.owner and row.state == "running" then
 		return own(db, id, call)
 	elseif row.arguments ~= call.arguments then
 		raise_conflict(row)
 	elseif row.state == "done" then
 		return row
-	elseif is_alive(row.owner) then
+	elseif M.is_alive(row.owner) then
 		raise_running(row)
 	elseif call.resumes then
 		return own(db, id, call)

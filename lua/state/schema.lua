@@ -332,6 +332,15 @@ M.MIGRATIONS = {
 	[[
 	ALTER TABLE steps ADD COLUMN item TEXT;
 	]],
+	-- Calls that wait for a person, in the table of approvals: whose, what is called, who runs it, and what came of it.
+	[[
+	ALTER TABLE approvals ADD COLUMN subject TEXT;
+	ALTER TABLE approvals ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+	ALTER TABLE approvals ADD COLUMN owner TEXT;
+	ALTER TABLE approvals ADD COLUMN call TEXT;
+	ALTER TABLE approvals ADD COLUMN outcome TEXT;
+	CREATE INDEX approvals_by_key ON approvals (key) WHERE kind = 'call';
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

@@ -11,6 +11,7 @@ local fs = require "runner.fs"
 local hooks = require "runner.workflow.run.hooks"
 local host = require "runner.host"
 local inner_lists = require "runner.workflow.file.inner_lists"
+local idempotency_keys = require "runner.state.idempotency_keys"
 local json = require "runner.json"
 local ledger = require "runner.ledger"
 local outputs = require "runner.workflow.run.outputs"
@@ -137,8 +138,11 @@ end
 function M.decide(db, gate, state, why)
 	local uid, user = ledger.user()
 	local by = { by = "terminal", uid = uid, user = user, terminal = person.terminal() }
-	M.expire(db, gate.run)
-	if not db:decide(gate.id, state, by, why, function() note(gate, state, { by = "terminal", terminal = by.terminal, reason = why }) end) then
+	local owner = gate.kind == "call" and idempotency_keys.owner(attempt.launch.supervisor) or nil
+	M.expire(db, gate.run, gate.project)
+	if not db:decide(gate.id, state, by, why, function()
+		note(gate, state, { by = "terminal", terminal = by.terminal, reason = why })
+	end, owner) then
 		local now = db:approval(gate.id)
 		return errors.new("CONFLICT", ("Approval %s is decided: it was %s"):format(gate.id, M.said(now)),
 			{ side_effects = "none", context = { approval = gate.id, state = now.state } })

@@ -2,6 +2,7 @@
 -- and what is written down. Running goes on in a call of its own.
 
 local approvals = require "runner.workflow.run.approvals"
+local attempt = require "runner.core.attempt"
 local command_line = require "runner.core.command_line"
 local confirmation = require "runner.core.confirmation"
 local errors = require "runner.core.errors"
@@ -29,7 +30,7 @@ end
 
 local function check_person(db, gate)
 	local why
-	for _, asker in ipairs(approvals.askers(db, db:find(gate.run))) do
+	for _, asker in ipairs(gate.run and approvals.askers(db, db:find(gate.run)) or { gate.asker }) do
 		why = why or person.refusal(asker)
 	end
 	if why then
@@ -50,7 +51,8 @@ local function check_state(gate)
 end
 
 local function agrees(gate)
-	local answer = person.ask(("%sApprove step %s of %s? [y/N] "):format(approvals.question(gate), gate.key, gate.workflow))
+	local what = gate.run and ("step %s of %s"):format(gate.key, gate.workflow) or ("'%s', which then runs"):format(gate.call.command)
+	local answer = person.ask(("%sApprove %s? [y/N] "):format(approvals.question(gate), what))
 	return answer and answer:lower():match "^%s*y"
 end
 
@@ -58,7 +60,7 @@ end
 local function make(db, text, state, why)
 	local gate = db:approval(text)
 	check_place(gate, state == "approved" and "approve" or "reject")
-	approvals.expire(db, gate.run)
+	approvals.expire(db, gate.run, gate.project)
 	gate = db:approval(gate.id)
 	check_state(gate)
 	check_person(db, gate)
@@ -97,17 +99,41 @@ M.exit_codes = {
 	PARTIAL_FAILURE = { retryable = false, side_effects = "partial", description = "It is decided, and its run failed afterwards" },
 }
 
----Decide, and have the run go on.
+-- Once it is decided it is run once, or not at all: what ends us in between leaves it in doubt.
+local function answer_of_call(db, gate, call)
+	local data = { id = gate.id, command = gate.call.command, state = gate.state, effect = "updated" }
+	if gate.state ~= "approved" then
+		return data
+	end
+	local envelope = call(gate)
+	local ok, raised = pcall(db.called, db, gate.id, { ok = envelope.ok, data = envelope.data, error = envelope.error })
+	if not ok then
+		attempt.warn("CALL_NOT_KEPT", ("What came of %s can't be kept: whoever asked is told that it is in doubt: %s"):format(gate.id,
+			errors.normalise(raised).message))
+	end
+	data.outcome, data.answer = envelope.ok and "completed" or "failed", envelope
+	if not envelope.ok then
+		errors.raise("PARTIAL_FAILURE", ("%s is approved, but '%s' failed: %s"):format(gate.id, gate.call.command, envelope.error.message),
+			{ data = data, retryable = false })
+	end
+	return data
+end
+
+---Decide, and have the run go on, or the call made.
 ---@param text string ID
 ---@param state "approved"|"rejected"
 ---@param why? string
 ---@param resume fun(run: {id: string, project: string, cwd: string}): table has it go on
+---@param call? fun(gate: runner.workflow.Approval): table has it made: its envelope
 ---@return table data
-function M.run(text, state, why, resume)
+function M.run(text, state, why, resume, call)
 	local gate, free
 	do
 		local db <close> = store.open {}
 		gate = make(db, text, state, why)
+		if gate.kind == "call" then
+			return answer_of_call(db, gate, call)
+		end
 		free = is_free(db, gate)
 	end
 	return answer(gate, free and resume { id = gate.run, project = gate.project, cwd = gate.cwd } or { outcome = "running" })

@@ -3,6 +3,7 @@
 
 local errors = require "runner.core.errors"
 local host = require "runner.host"
+local idempotency_keys = require "runner.state.idempotency_keys"
 local json = require "runner.json"
 local scope = require "runner.core.scope"
 local writes = require "runner.workflow.store.writes"
@@ -14,8 +15,8 @@ M.CODE = "APPROVAL_PENDING"
 
 ---@class runner.workflow.Approval
 ---@field id string
----@field kind "step"
----@field run string
+---@field kind "step"|"call" a step of a workflow; or a call (lua/state/pending_calls.lua), which has no run
+---@field run? string
 ---@field key string of the step
 ---@field round integer of the step
 ---@field file string digest of the workflow file
@@ -31,10 +32,27 @@ M.CODE = "APPROVAL_PENDING"
 ---@field asker table runner.core.person
 ---@field message string
 ---@field shown? string
+---@field subject? string of a call
+---@field call? table of a call: words, env, cwd, command, arguments, would_affect, client
+---@field owner? string the process that has it run
+---@field outcome? table the answer it had: ok, data, error
+---@field became? "completed"|"failed"|"running"|"doubt" of a call that was approved
+
+-- A call that was approved; doubt: it began, and nobody knows whether it ended.
+local function became(row)
+	if row.outcome then
+		return row.outcome.ok and "completed" or "failed"
+	end
+	return row.state == "approved" and (idempotency_keys.is_alive(row.owner) and "running" or "doubt") or nil
+end
 
 local function decoded(row)
 	if row then
 		row.asker, row.decided_by = json.decode(row.asker), json.decode(row.decided_by or "null") or nil
+		row.call, row.outcome = row.call and json.decode(row.call), row.outcome and json.decode(row.outcome)
+		if row.call then
+			row.cwd, row.key, row.became = row.call.cwd, nil, became(row)
+		end
 	end
 	return row
 end
@@ -106,7 +124,7 @@ function M.queries:notified(id)
 end
 
 local DECIDE = [[
-	UPDATE approvals SET state = ?2, decided_ms = ?3, decided_by = ?4, why = ?5
+	UPDATE approvals SET state = ?2, decided_ms = ?3, decided_by = ?4, why = ?5, owner = ?6
 	WHERE id = ?1 AND state = 'pending' AND (deadline_ms IS NULL OR deadline_ms > ?3)]]
 
 ---@param id string
@@ -114,12 +132,23 @@ local DECIDE = [[
 ---@param by table
 ---@param why? string
 ---@param also fun() in the same transaction, if it is decided
+---@param owner? string of a call: who has it run
 ---@return boolean decided false: it is decided, or its time is over
-function M.queries:decide(id, state, by, why, also)
+function M.queries:decide(id, state, by, why, also, owner)
 	return self:together(function(db)
-		local decided = db:run(DECIDE, id, state, host.wall_ms(), assert(json.encode(by)), why) == 1
+		local decided = db:run(DECIDE, id, state, host.wall_ms(), assert(json.encode(by)), why, owner) == 1
 		local _ = decided and also()
 		return decided
+	end)
+end
+
+---A call that was approved has ended.
+---@param id string
+---@param outcome table
+function M.queries:called(id, outcome)
+	local text = assert(json.encode(outcome, { envelope = true }))
+	self:together(function(db)
+		db:run("UPDATE approvals SET outcome = ? WHERE id = ?", text, id)
 	end)
 end
 
@@ -145,19 +174,28 @@ function M.queries:expire(also, run, project)
 	end
 end
 
+-- A call of another subject doesn't exist.
+local function is_seen(row)
+	return row.kind ~= "call" or scope.is_subject(row.subject)
+end
+
 local LIST = [[
-	SELECT a.*, r.workflow, r.file AS path, r.cwd FROM approvals a JOIN runs r ON r.id = a.run
+	SELECT a.*, r.workflow, r.file AS path, r.cwd FROM approvals a LEFT JOIN runs r ON r.id = a.run
 	WHERE (?1 IS NULL OR a.project = ?1) AND (?2 IS NULL OR a.run = ?2) AND (?3 IS NULL OR a.state = ?3)
-		AND a.state <> 'replaced' AND (a.state <> 'pending' OR r.state NOT IN ('completed', 'cancelled'))
+		AND a.state <> 'replaced' AND (a.state <> 'pending' OR coalesce(r.state, '') NOT IN ('completed', 'cancelled'))
 	ORDER BY a.asked_ms, a.id]]
 
 ---@param opts {project?: string, run?: string, state?: string} pending: what still waits
 ---@return runner.workflow.Approval[] with workflow, path and cwd of their run
 function M.queries:approvals(opts)
-	return decoded_rows(self:_open():rows(LIST, opts.project, opts.run, opts.state))
+	local out = {}
+	for _, row in ipairs(self:_open():rows(LIST, opts.project, opts.run, opts.state)) do
+		out[#out + 1] = is_seen(row) and decoded(row) or nil
+	end
+	return out
 end
 
-local FIND = "SELECT a.*, r.workflow, r.file AS path, r.cwd, r.state AS run_state FROM approvals a JOIN runs r ON r.id = a.run"
+local FIND = "SELECT a.*, r.workflow, r.file AS path, r.cwd, r.state AS run_state FROM approvals a LEFT JOIN runs r ON r.id = a.run"
 	.. " WHERE a.id = ?1 OR length(?1) >= 4 AND (substr(a.id, 1, length(?1)) = ?1 OR substr(a.id, -length(?1)) = ?1) LIMIT 2"
 
 ---@param text string an ID, its beginning or its end
@@ -166,7 +204,7 @@ function M.queries:approval(text)
 	local rows = self:_open():rows(FIND, text)
 	if rows[2] then
 		errors.raise("CONFLICT", ("Ambiguous ID '%s': several approvals match"):format(text), { suggestion = "runner approvals --all" })
-	elseif not (rows[1] and scope.sees(rows[1].project)) then
+	elseif not (rows[1] and scope.sees(rows[1].project) and is_seen(rows[1])) then
 		errors.raise("NOT_FOUND", ("No approval '%s'"):format(text), { suggestion = "runner approvals" })
 	end
 	return decoded(rows[1])

@@ -19,6 +19,9 @@ local function client(options)
 	options.rows = { ROW, OTHER }
 	options.settings = options.settings or { allow = { "db drop", "wipe" } }
 	options.run = options.run or function(request)
+		if request.confirmed == "pending" then -- which the call itself refuses
+			return { ok = false, error = { code = "CONFIRMATION_REQUIRED", message = "no", suggestion = "ask", context = { approval = "apr_1" } } }
+		end
 		local done = { effect = "deleted" }
 		local data = request.dry_run and { effect = "would_run", rows = 3 } or done
 		return { ok = true, data = data, warnings = json.array {}, meta = { dry_run = request.dry_run or nil } }
@@ -31,7 +34,7 @@ local function done(c)
 	local n = 0
 	for _, request in ipairs(c.calls) do
 		assert.is_falsy(request.dry_run and request.confirmed)
-		n = n + (request.dry_run and 0 or 1)
+		n = n + ((request.dry_run or request.confirmed == "pending") and 0 or 1)
 	end
 	return n
 end
@@ -125,6 +128,8 @@ describe("a destructive tool", function()
 			local e = call(c, 1, { arguments = { name = "prod" } }, capabilities).error
 			assert.equal(-32021, e.code)
 			assert.same({ elicitation = { form = {} } }, e.data.requiredCapabilities)
+			assert.equal("apr_1", e.data.approval)
+			assert.equal("ask", e.data.suggestion)
 			local state = ask(c).requestState
 			assert.is_truthy(call(c, 2, { arguments = { name = "prod" }, requestState = state, inputResponses = ACCEPT }, capabilities).error)
 			assert.equal(0, done(c))
@@ -287,7 +292,9 @@ describe("in an earlier era a destructive tool", function()
 			local c = begin("2025-11-25", capabilities)
 			local result = c:ask(1, "tools/call", { name = "db_drop", requestState = "x", inputResponses = ACCEPT }).result
 			assert.equal("CONFIRMATION_REQUIRED", result.structuredContent.error.code)
-			assert.same({}, c.calls)
+			assert.equal("apr_1", result.structuredContent.error.context.approval)
+			assert.equal(1, #c.calls)
+			assert.equal("pending", c.calls[1].confirmed)
 		end
 	end)
 

@@ -29,6 +29,9 @@ local function run(request)
 		local id = ("job_%03d"):format(next_id)
 		return { ok = true, data = { job_id = id }, warnings = json.array {}, meta = { job_id = id } }
 	end
+	if request.confirmed == "pending" then -- which the call itself refuses
+		return { ok = false, error = { code = "CONFIRMATION_REQUIRED", message = "no" } }
+	end
 	return { ok = true, data = { dry_run = request.dry_run or false }, warnings = json.array {}, meta = {} }
 end
 
@@ -335,7 +338,7 @@ describe("the tasks of 2025-11-25", function()
 		c = begin()
 		local task = call(c, 1, "wipe", { name = "prod" }).result.task
 		assert.equal("CONFIRMATION_REQUIRED", c:ask(2, "tasks/result", { taskId = task.taskId }).result.structuredContent.error.code)
-		assert.same({}, c.calls)
+		assert.same({ 1, "pending" }, { #c.calls, c.calls[1].confirmed })
 	end)
 
 	it("are refused where 64 run already", function()

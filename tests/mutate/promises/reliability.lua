@@ -127,7 +127,7 @@ return {
 		return run(server, r, call, true)
 	end
 	return (r.caller.modern]] },
-	{ "a file that became destructive since it was listed", [[		confirmed = confirmed and "asked" or nil, flags = flags }]], [[		confirmed = "asked", flags = flags }]] },
+	{ "a file that became destructive since it was listed", [[confirmed = confirmed == true and "asked" or confirmed or nil,]], [[confirmed = "asked",]] },
 	{ "what a confirmed command calls itself", [[options_of(ctx, name, more.confirmed, more)]], [[options_of(ctx, name, more.confirmed or attempt.vouched, more)]] },
 	{ "a command that is for a person", [[return NEVER, "it declares mcp = false"]], [[return ALLOW, "it declares mcp = false"]] },
 	{ "a command that is for a person", [[return NEVER, "only a person may run it"]], [[return ALLOW, "only a person may run it"]] },

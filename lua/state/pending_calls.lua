@@ -1,0 +1,307 @@
+-- pending_calls: a call that needs a person whom its client can't ask becomes a row of `approvals` (kind call): a person has it run,
+-- once, or refuses it (lua/workflow/run/decision.lua), and the same call, made again, is told what has become of it
+-- (docs/design.md#pending-calls). What is kept holds no secret: a call with one is refused, as any was before.
+
+local attempt = require "runner.core.attempt"
+local confirmation = require "runner.core.confirmation"
+local errors = require "runner.core.errors"
+local fs = require "runner.fs"
+local host = require "runner.host"
+local json = require "runner.json"
+local ledger = require "runner.ledger"
+local scope = require "runner.core.scope"
+local visible = require "runner.core.visible"
+
+local M = {}
+
+local TTL_MS, KEPT_MS = 24 * 3600 * 1000, 30 * 24 * 3600 * 1000
+local MOST = 100 -- that wait, of a project and a subject
+local BYTES, SHOWN = 64 << 10, 20 -- of one; lines of what it would affect
+local SURROUNDINGS = { "RUNNER_CLIENT", "RUNNER_CONTEXT", "RUNNER_PATH", "RUNNER_POLICY", "RUNNER_SERVED" }
+
+-- --- which calls ------------------------------------------------------------------------------
+
+-- Can only a person confirm it? A call that another command makes is a part of that one's.
+local function is_for_person(a)
+	local policy, needs = a.policy, os.getenv "RUNNER_NEEDS"
+	local is_bound = policy and (policy.asked or not policy.confirm_by_flag)
+	return (is_bound or os.getenv "RUNNER_CLIENT" ~= nil) and not (a.launch.job or os.getenv "RUNNER_CALLED" == "ctx:call"
+		or os.getenv "RUNNER_AUTOMATION" or needs and needs ~= "")
+end
+
+-- Its words as they are called again: the answer is JSON then.
+local function words_of(argv)
+	local out, i = json.array {}, 1
+	while argv[i] do
+		if argv[i] == "--" then
+			return table.move(argv, i, #argv, #out + 1, out)
+		elseif argv[i] == "--format" then
+			i = i + 1
+		elseif not argv[i]:find "^%-%-format=" then
+			out[#out + 1] = argv[i]
+		end
+		i = i + 1
+	end
+	return out
+end
+
+-- What it finds in its environment; false: nothing.
+local function surroundings(a)
+	local env = { RUNNER_DRY_RUN = false }
+	for _, name in ipairs(SURROUNDINGS) do
+		env[name] = os.getenv(name) or false
+	end
+	for _, row in ipairs(a.command.args) do
+		if row.env then
+			env[row.env] = os.getenv(row.env) or false
+		end
+	end
+	return env
+end
+
+-- Equal calls have the same key; and as long as the command's file is the same, the same digest.
+local function identity(a)
+	local call = confirmation.call()
+	local dir = a.place.came_from or host.getcwd() or ""
+	local key = ledger.digest(assert(json.encode { scope.project(), scope.subject() or "", dir, a.name, call.arguments }))
+	local path = a.command.path
+	local text = path and assert(fs.read(path)) or ""
+	return { key = key, digest = ledger.digest(key .. a.command.digest .. ledger.digest(text)), call = call, dir = dir }
+end
+
+local function has_secrets(a)
+	for _, row in ipairs(a.command.args) do
+		if row.secret and a.parsed.values[row.name] ~= nil then
+			return true
+		end
+	end
+	return a.secrets and true or false
+end
+
+-- Why it can't be made again as it is, as the rest of a sentence; or what is kept of it.
+local function kept(a, is, affected)
+	if has_secrets(a) then
+		return "it may have a secret"
+	elseif a.command.stdin or a.call.has_stdin or a.framework.input_file then
+		return "it reads its input"
+	elseif a.raw or a.framework.stream ~= nil then
+		return "its stdout isn't one answer"
+	end
+	local client = os.getenv "RUNNER_CLIENT"
+	local text = json.encode { words = words_of(a.call.argv), env = surroundings(a), cwd = is.dir, command = is.call.command,
+		arguments = is.call.arguments, would_affect = affected, client = client and json.decode(client) or nil }
+	if not text or #text > BYTES then
+		return "its arguments can't be kept, or are too long"
+	elseif host.may_hold_secrets(text) then
+		return "it may have a secret"
+	end
+	return nil, text
+end
+
+-- --- what a person reads ------------------------------------------------------------------------
+
+local function shown(is, affected)
+	local lines = visible.argument_lines(is.call.arguments)
+	table.insert(lines, 1, lines[1] and "Arguments:" or "Arguments: none")
+	lines[#lines + 1] = "It would affect:"
+	for i = 1, math.min(#affected, SHOWN) do
+		lines[#lines + 1] = "  " .. visible.one_line(affected[i])
+	end
+	lines[#lines + 1] = #affected > SHOWN and ("  and %d more"):format(#affected - SHOWN) or nil
+	return table.concat(lines, "\n")
+end
+
+local DOUBTS = "SELECT id FROM approvals WHERE kind = 'call' AND key = ? AND state = 'approved' AND outcome IS NULL"
+
+local function message_of(db, is)
+	local doubt = db:row(DOUBTS, is.key)
+	return visible.text(("Run '%s' in %s%s?%s"):format(is.call.command, is.dir, scope.subject() and (" for %s"):format(scope.subject()) or "",
+		doubt and (" The same call is in doubt: %s began and did not end"):format(doubt.id) or ""))
+end
+
+-- --- what has become of it ---------------------------------------------------------------------------
+
+local function no_change(row, code, message, fields)
+	fields.phase, fields.side_effects, fields.retryable = "validation", "none", false
+	fields.context = { approval = row.id, why = row.why }
+	return { error = errors.new(code, message, fields) }
+end
+
+local function person_of(row)
+	local by = json.decode(row.decided_by or "null")
+	by = type(by) == "table" and by or {}
+	return by.by == "default" and "default" or by.user or by.uid or "?"
+end
+
+-- The answer that the call had when a person let it run.
+local function outcome(row)
+	local envelope = json.decode(row.outcome)
+	attempt.warn("APPROVED_CALL", ("This is what came of the call when %s let it run (%s); made again, it asks anew"):format(person_of(row),
+		row.id), { approval = row.id, decided = host.rfc3339(row.decided_ms) })
+	local e = envelope.error
+	if envelope.ok then
+		return { success = true, data = envelope.data }
+	end
+	e = errors.new(e.code, e.message, e)
+	e.retryable, e.retry_after_ms, e.max_retries, e.data = false, nil, nil, envelope.data ~= json.null and envelope.data or nil
+	return { error = e }
+end
+
+local function is_running(row)
+	return row.state == "approved" and not row.outcome and require("runner.state.idempotency_keys").is_alive(row.owner)
+end
+
+local function told(row)
+	if row.state == "rejected" then
+		return no_change(row, "APPROVAL_REJECTED", ("'%s' was rejected by %s%s"):format(attempt.name, person_of(row),
+			row.why and ": " .. row.why or ""), { suggestion = "Made again, it asks anew" })
+	elseif row.outcome then
+		return outcome(row)
+	end
+	return no_change(row, "IN_DOUBT", ("'%s' was approved, began and did not end: nobody knows what it did"):format(attempt.name),
+		{ suggestion = "Find out what it did; made again, it asks anew" })
+end
+
+local function waits(row, affected)
+	local e = confirmation.required(("a person must confirm it, for which %s waits"):format(row.id), affected)
+	e.context.approval, e.context.deadline = row.id, host.rfc3339(row.deadline_ms)
+	e.fix_required = "Have a person confirm it: look at context.would_affect"
+	e.suggestion = ("Have a person decide: runner approve %s. Then make the same call again: it answers with what came of it"):format(row.id)
+	return e
+end
+
+-- --- the table ------------------------------------------------------------------------------------------
+
+local LAST = "SELECT * FROM approvals WHERE kind = 'call' AND key = ? AND told = 0 AND state <> 'replaced' ORDER BY asked_ms DESC LIMIT 1"
+local EXPIRE = [[UPDATE approvals SET state = 'rejected', decided_ms = ?2, decided_by = '{"by":"default"}', why = 'nobody decided in time'
+	WHERE kind = 'call' AND key = ?1 AND state = 'pending' AND deadline_ms <= ?2 RETURNING *]]
+local ASK = [[
+	INSERT INTO approvals (id, kind, project, key, digest, state, asked_ms, deadline_ms, fallback, asker, message, shown, subject, call)
+	VALUES (?, 'call', ?, ?, ?, 'pending', ?, ?, 'reject', ?, ?, ?, ?, ?) RETURNING *]]
+local COUNT = "SELECT count(*) AS n FROM approvals WHERE kind = 'call' AND state = 'pending' AND project = ?"
+	.. " AND subject IS ?"
+local FORGET = "DELETE FROM approvals WHERE kind = 'call' AND state <> 'pending' AND asked_ms < ?"
+
+-- In the audit ledger, or it stays as it is.
+local function expire(db, key)
+	for _, row in ipairs(db:rows(EXPIRE, key, host.wall_ms())) do
+		local problem = confirmation.decided("declined", { by = "default", reason = row.why, approval = row.id })
+		if problem then
+			error(problem, 0)
+		end
+	end
+end
+
+-- What waits with another file asks anew.
+local function last(db, is)
+	expire(db, is.key)
+	local row = db:row(LAST, is.key)
+	if row and row.state == "pending" and row.digest ~= is.digest then
+		db:run("UPDATE approvals SET state = 'replaced' WHERE id = ?", row.id)
+		return nil
+	end
+	return row
+end
+
+local function look(db, is)
+	local row = last(db, is)
+	if row and row.state ~= "pending" and not is_running(row) then
+		db:run("UPDATE approvals SET told = 1 WHERE id = ?", row.id) -- whoever asks next, asks anew
+	end
+	return row
+end
+
+local function ask(db, is, affected, text)
+	local row, now = last(db, is), host.wall_ms()
+	if row and row.state == "pending" then -- another call was faster
+		return row
+	elseif db:row(COUNT, scope.project(), scope.subject()).n >= MOST then
+		return nil, ("%d calls wait already"):format(MOST)
+	end
+	db:run(FORGET, now - KEPT_MS)
+	return db:row(ASK, ("apr_%013x"):format(host.random() & (1 << 52) - 1), scope.project(), is.key, is.digest, now, now + TTL_MS,
+		assert(json.encode(require("runner.core.person").asker())), message_of(db, is), shown(is, affected), scope.subject(), text)
+end
+
+-- Nothing runs where the table can't be read or written: the call is refused as any other.
+local function guarded(f)
+	local ok, row, why, cancelled = host.protect(function()
+		local database = require "runner.state.database"
+		local db = database.writer(database.default_path())
+		local done, found, because = pcall(db.write, db, f, db)
+		db:close()
+		if not done then
+			error(found, 0)
+		end
+		return found, because
+	end)
+	if not ok and cancelled then
+		error("cancelled", 0)
+	end
+	return ok and row or nil, ok and why or not ok and errors.normalise(row, why).message or nil
+end
+
+local function warn(why)
+	attempt.warn("CALL_NOT_KEPT", "No person can be asked about this call later: " .. why)
+end
+
+-- --- a call ------------------------------------------------------------------------------------------------
+
+---What has become of this call, where it was made before and a person had to be asked; nil: nothing, or it still waits.
+---@param a runner.Attempt
+---@return runner.Answer?
+function M.answer(a)
+	if not is_for_person(a) then
+		return nil
+	end
+	local is = identity(a)
+	local row, why = guarded(function(db)
+		return look(db, is)
+	end)
+	if why then
+		warn(why)
+	elseif row and is_running(row) then
+		return { error = errors.new("LOCK_HELD", ("'%s' was approved by %s, and runs"):format(a.name, person_of(row)),
+			{ phase = "validation", side_effects = "none", context = { approval = row.id } }) }
+	end
+	return row and row.state ~= "pending" and told(row) or nil
+end
+
+---The refusal of a call that nobody could be asked about, which waits for a person where only one can confirm it.
+---@param a runner.Attempt
+---@param affected? table[] what a dry run says
+---@return runner.Error CONFIRMATION_REQUIRED
+function M.refused(a, affected)
+	local why = a.policy and a.policy.asked and "a person must confirm it" or "pass --confirm-destructive"
+	affected = affected or confirmation.affected()
+	if not is_for_person(a) then
+		return confirmation.refused(why, affected)
+	end
+	local is = identity(a)
+	local because, text = kept(a, is, affected)
+	local row
+	if text then
+		row, because = guarded(function(db)
+			return ask(db, is, affected, text)
+		end)
+	end
+	if not row then
+		warn(because)
+		return confirmation.refused(why, affected)
+	end
+	confirmation.decided("refused", { by = "runner", reason = "a person must confirm it", approval = row.id })
+	return waits(row, affected)
+end
+
+---Why this call isn't the one that a person has approved; nil: it is.
+---@param a runner.Attempt
+---@return runner.Error?
+function M.changed(a)
+	if identity(a).digest ~= a.call.approved.digest then
+		return errors.new("CONFLICT", ("'%s' isn't what was approved: its file, its arguments or its directory have changed"):format(a.name),
+			{ phase = "validation", side_effects = "none", retryable = false, context = { approval = a.call.approved.id },
+				fix_required = "Make the call again: it asks anew" })
+	end
+end
+
+return M

@@ -1,0 +1,243 @@
+#!/usr/bin/env bats
+# Calls that need a person whom their client can't ask: each waits, is run once when somebody agrees, and not at all otherwise. A person
+# is tests/fault/person.py, whose terminals were there before what asks.
+
+load lib/workflow
+
+setup_stage() {
+	needs_library libsqlite3.so.0
+	command_file drop <<-'LUA'
+		return { description = "Drop", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			args = { { "name", "string", default = "all", env = "DROP_NAME", description = "Which" },
+				{ "pass", "string", secret = true, description = "Secret" }, { "fails", "boolean", description = "Does it?" } },
+			run = function(args, ctx)
+				require("fs").append("effects", args.name .. "\n")
+				if args.name == "slow" then
+					ctx:sleep(60)
+				end
+				return args.fails and ctx:fail("UNAVAILABLE", "no disk", { retryable = true }) or { effect = "deleted", name = args.name }
+			end }
+	LUA
+	echo 'return { audit = { path = "audit.jsonl" } }' >runner.lua
+	echo '{ "subject": "agent-7", "confirm": ["drop"] }' >p.json
+	mkfifo alive
+	exec 8<>alive
+	python3 "$BATS_TEST_DIRNAME/../fault/person.py" person.socket <alive >/dev/null 2>&1 3>&- 8>&- # it stays, as nobody's child
+}
+
+clean_up() {
+	exec 8>&-
+	kill_all
+}
+
+# asks WORDS…: an agent's call, which waits: $id
+asks() {
+	call --policy p.json drop "$@"
+	envelope 2
+	expect 'e.error["code"] == "CONFIRMATION_REQUIRED" and e.error["side_effects"] == "none"'
+	id=$(grep -o 'apr_[0-9a-f]*' out.txt | head -n 1)
+	[ -n "$id" ]
+}
+
+# people, person WORDS…: their calls, one for each line of stdin, at once; they agree to what they are asked. It waits for the end.
+people() {
+	env -i "${CLEAN_ENV[@]}" python3 -c '
+import json, os, socket, sys, time
+def begin(words):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("person.socket")
+    f = s.makefile("rw")
+    env = dict(os.environ, XDG_STATE_HOME=os.path.abspath("state"))
+    print(json.dumps({"argv": [sys.argv[1], *words.split()], "cwd": os.getcwd(), "env": env}), file=f, flush=True)
+    return s, f
+calls = [begin(line) for line in sys.stdin]
+pids = [int(f.readline()) for _, f in calls]
+ends = time.monotonic() + 100
+while any(os.path.exists("/proc/%d" % pid) for pid in pids):
+    assert time.monotonic() < ends, "they go on"
+    time.sleep(0.01)' "$RUNNER"
+}
+
+person() {
+	people <<<"$*"
+}
+
+effects() {
+	[ "$(sort effects 2>/dev/null | uniq -c | sed 's/^ *//')" = "$1" ] || { cat effects >&2 && return 1; }
+}
+
+@test "a call that nobody can be asked about waits, runs once when a person agrees, and the same call is told what came of it" {
+	setup_stage
+	asks --name x
+	expect "'runner approve $id' in e.error['suggestion'] and e.error['context']['approval'] == '$id'"
+	local first=$id
+	asks --name x
+	[ "$id" = "$first" ]
+	call approvals
+	expect 'len(e.data) == 1 and e.data[0]["command"] == "drop" and e.data[0]["arguments"]["name"] == "x" and e.data[0]["subject"] == "agent-7"'
+	effects ''
+	person approve "$id"
+	effects '1 x'
+	call --policy p.json drop --name x
+	envelope 0
+	expect 'e.data["name"] == "x" and e.warnings[0]["code"] == "APPROVED_CALL"'
+	effects '1 x'
+	person approve "$id"
+	effects '1 x'
+	asks --name x
+	[ "$id" != "$first" ]
+	grep '"confirmed"' audit.jsonl | grep '"command":"drop"' | grep '"subject":"agent-7"' | grep -q "\"approval\":\"$first\""
+}
+
+@test "a failure of the approved call is told as that failure, once, and nothing repeats it" {
+	setup_stage
+	asks --fails
+	person approve "$id"
+	call --policy p.json drop --fails --retries 3
+	expect 'e.error["code"] == "UNAVAILABLE" and e.error["message"] == "no disk" and e.error["retryable"] is False'
+	effects '1 all'
+}
+
+@test "what is rejected or too late never runs; the asker is told why" {
+	setup_stage
+	asks --name x
+	person reject "$id" --why=monday
+	person approve "$id"
+	call --policy p.json drop --name x
+	envelope 7
+	expect 'e.error["code"] == "APPROVAL_REJECTED" and e.error["message"].endswith(": monday")'
+	asks --name x
+	sql "update approvals set deadline_ms = 1 where id = '$id'"
+	person approve "$id"
+	effects ''
+	call --policy p.json drop --name x
+	expect 'e.error["code"] == "APPROVAL_REJECTED" and "nobody decided in time" in e.error["message"]'
+	effects ''
+}
+
+@test "whoever asks doesn't decide: not without a terminal, under its policy, through exec, or by a command" {
+	setup_stage
+	asks --name x
+	call approve "$id"
+	expect 'e.error["code"] == "PERSON_REQUIRED"'
+	person --policy p.json approve "$id"
+	effects ''
+	printf '{"_cmd":"approve","id":"%s"}\n' "$id" | env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" exec --allow approve >/dev/null || true
+	effects ''
+	[ "$(sql "select state from approvals where id = '$id'")" = pending ]
+}
+
+@test "a command's file that was edited after the question, or arguments that are others now, is a CONFLICT: nothing runs" {
+	setup_stage
+	asks --name x
+	sed -i 's/danger_level = "mutating"/danger_level = "safe"/' commands/drop.lua
+	person approve "$id"
+	effects ''
+	[ "$(sql "select json_extract(outcome, '\$.error.code') from approvals where id = '$id'")" = CONFLICT ]
+	call --policy p.json drop --name x
+	envelope 6
+	expect 'e.error["code"] == "CONFLICT" and e.error["context"]["approval"]'
+	asks --name x
+	local first=$id
+	echo '-- edited' >>commands/drop.lua
+	asks --name x
+	[ "$id" != "$first" ]
+	[ "$(sql "select state from approvals where id = '$first'")" = replaced ]
+	echo '{ "subject": "agent-7", "confirm": ["drop"], "max_retries": 1 }' >p.json
+	person approve "$id"
+	effects ''
+	[ "$(sql "select json_extract(outcome, '\$.error.code') from approvals where id = '$id'")" = POLICY_INVALID ]
+}
+
+@test "the call is made as it was: its directory, its policy's counts, and what it read of its environment" {
+	setup_stage
+	echo '{ "subject": "agent-7", "allow": { "drop": { "max_calls": 1 } }, "confirm": ["drop"] }' >p.json
+	mkdir sub
+	call DROP_NAME=env --cwd "$PWD" --policy p.json drop
+	id=$(grep -o 'apr_[0-9a-f]*' out.txt | head -n 1)
+	person approve "$id"
+	effects '1 env'
+	asks --name two
+	person approve "$id"
+	effects '1 env'
+	call --policy p.json drop --name two
+	envelope 7
+	expect 'e.error["code"] == "POLICY_DENIED"'
+}
+
+@test "many who agree at once have it run once" {
+	setup_stage
+	local i
+	for i in 1 2 3 4 5; do
+		asks --name "n$i"
+		for _ in 1 2 3 4; do
+			echo "approve $id"
+		done | people
+	done
+	effects "$(printf '1 n%s\n' 1 2 3 4 5)"
+}
+
+@test "who dies between the decision and the end leaves it in doubt: told so, and never run again by itself" {
+	setup_stage
+	asks --name slow
+	people <<<"approve $id" &
+	until_true test -s effects
+	kill -KILL "$(grep -lzsx -- "$id" /proc/[0-9]*/cmdline | grep -v "/$BASHPID/" | cut -d/ -f3 | sort -n | head -n 1)"
+	wait
+	effects '1 slow'
+	person approve "$id"
+	effects '1 slow'
+	call approvals --decided
+	expect 'e.data[0]["outcome"] == "doubt"'
+	call --policy p.json drop --name slow
+	envelope 6
+	expect 'e.error["code"] == "IN_DOUBT"'
+	asks --name slow
+	call approvals
+	expect '"in doubt" in e.data[0]["message"]'
+	effects '1 slow'
+}
+
+@test "a call with a secret, or that nothing can be kept of, is refused as ever, and that is said" {
+	setup_stage
+	echo s3cret >pass
+	call --policy p.json drop --pass-from-file pass
+	envelope 2
+	expect 'e.error["code"] == "CONFIRMATION_REQUIRED" and e.warnings[0]["code"] == "CALL_NOT_KEPT"'
+	[ -z "$(grep -rl s3cret state || true)" ]
+	rm -rf state
+	echo >state
+	call --policy p.json drop --name x
+	envelope 2
+	expect 'e.error["code"] == "CONFIRMATION_REQUIRED" and e.warnings[0]["code"] == "CALL_NOT_KEPT"'
+	effects ''
+}
+
+@test "a request of exec and a tool of MCP wait as well; a plain call is refused as ever" {
+	setup_stage
+	sed -i 's/danger_level = "mutating"/danger_level = "destructive"/' commands/drop.lua
+	call drop --name x
+	envelope 2
+	expect '"approval" not in e.error["context"]'
+	printf '{"_cmd":"drop","name":"by exec"}\n' | env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" exec --ignore-errors >answer || true
+	id=$(grep -o 'apr_[0-9a-f]*' answer | head -n 1)
+	[ -n "$id" ]
+	person approve "$id"
+	effects '1 by exec'
+	printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' \
+		'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"drop","arguments":{"name":"by mcp"}}}' >session
+	mcp() {
+		# shellcheck disable=SC2094 # it waits for the answer
+		(cat session && until_true grep -q '"id":2' answer && sleep 0.1) | env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" mcp serve --allow drop >answer 2>/dev/null
+	}
+	mcp
+	grep -q CONFIRMATION_REQUIRED answer
+	id=$(grep -o 'apr_[0-9a-f]*' answer | head -n 1)
+	[ -n "$id" ]
+	person approve "$id"
+	effects "$(printf '1 by exec\n1 by mcp')"
+	mcp
+	grep -q '"isError":false' answer
+	grep -q APPROVED_CALL answer
+	effects "$(printf '1 by exec\n1 by mcp')"
+}
