@@ -348,8 +348,190 @@ back() {
 	envelope 4
 	expect '"another version" in e.error.message'
 	expect '[w.code for w in e.warnings] == ["TASKS_LEFT"] and "may still run on q" in e.warnings[0].message'
+	call workflow cancel @last
+	envelope 4
+	expect 'e.error.message.startswith("Tasks of step each may still run: runner on node: another version")'
+	expect '"workflow cancel run_" in e.error.suggestion'
 	ln -sf "$RUNNER" ssh/there/runner
 	call workflow cancel @last
 	envelope 0
 	until_true eval '[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]'
+}
+
+# narrow BYTES: a line that carries so many in one call, either way, then breaks; and of every three calls with more than 40,000 one,
+# when half of it is through. ssh/carried has what arrived, ssh/broken the calls that broke.
+narrow() {
+	mv ssh/bin/ssh ssh/wide
+	cat >ssh/bin/ssh <<-PY
+		#!/usr/bin/env python3
+		import os, subprocess, sys
+		there = "$PWD/ssh/"
+
+		def note(name, text):
+		    with open(there + name, "a", encoding="utf-8") as file:
+		        file.write(text + "\n")
+
+		def is_cut(size):
+		    if size > 40000:
+		        note("large", "x")
+		    return size > $1 or size > 40000 and os.path.getsize(there + "large") // 2 % 3 == 0
+
+		sent = sys.stdin.buffer.read()
+		if is_cut(len(sent)):
+		    note("broken", f"in {len(sent)}")
+		    sys.exit("client_loop: send disconnect: Broken pipe")
+		done = subprocess.run([there + "wide"] + sys.argv[1:], input=sent, stdout=subprocess.PIPE, check=False)
+		if is_cut(len(done.stdout)):
+		    note("broken", f"out {len(done.stdout)}")
+		    sys.stdout.buffer.write(done.stdout[:len(done.stdout) // 2])
+		    sys.stdout.flush()
+		    sys.exit(255)
+		note("carried", str(len(sent) + len(done.stdout)))
+		sys.stdout.buffer.write(done.stdout)
+		sys.exit(done.returncode)
+	PY
+	chmod +x ssh/bin/ssh
+}
+
+@test "a line that carries little, and breaks again and again, brings all of it: what has come is kept" {
+	there <<-YAML
+		commands:
+		  - id: long
+		    on: q
+		    shell: seq 400000 | head -c 1200000
+		    capture_limit: none
+		  - shell: cksum <'\${steps.long.output_path}'
+	YAML
+	narrow 900000
+	call workflow run flow.yaml --timeout 2m
+	envelope 0
+	expect "e.data.steps[-1].output.split() == '$(seq 400000 | head -c 1200000 | cksum)'.split()"
+	[ "$(grep -c out ssh/broken)" -ge 3 ]
+	[ "$(awk '{ n += $1 } END { print n }' ssh/carried)" -lt 3000000 ]
+	nothing_left
+}
+
+@test "what a step takes with it arrives over a line that carries little, and breaks again and again" {
+	for n in $(seq 16); do printf '%0100000d\n' "$n"; done >items.txt
+	there <<-YAML
+		commands:
+		  - foreach: { file: items.txt }
+		    on: q
+		    chunk: 16
+		    do: [ { shell: 'printf %s "\$item" | wc -c >>$PWD/did', env: { item: "\${item}" } } ]
+	YAML
+	narrow 900000
+	call workflow run flow.yaml --timeout 2m
+	envelope 0
+	[ "$(sort did | uniq -c | xargs)" = '16 100000' ]
+	[ "$(grep -c in ssh/broken)" -ge 2 ]
+	nothing_left
+}
+
+# cut_at WORD: each call of ssh that asks for WORD fails, until `rm ssh/cut`
+cut_at() {
+	mv ssh/bin/ssh ssh/whole
+	touch ssh/cut
+	cat >ssh/bin/ssh <<-SH
+		#!/bin/sh
+		cat >\$0.\$\$
+		[ ! -e "$PWD/ssh/cut" ] || ! grep -q '"$1":true' \$0.\$\$ || { echo x >>"$PWD/ssh/cuts"; exit 255; }
+		exec "$PWD/ssh/whole" "\$@" <\$0.\$\$
+	SH
+	chmod +x ssh/bin/ssh
+}
+
+secrets_there() {
+	find ssh/home/work -name secrets.json | wc -l
+}
+
+@test "secrets that can't be removed from the host are said; cancel removes them, of a run that has ended, too" {
+	there <<-YAML
+		commands:
+		  - { id: bad, on: q, shell: exit 3 }
+	YAML
+	cut_at forget
+	call workflow run flow.yaml
+	envelope 1
+	[ "$(wc -l <ssh/cuts)" -ge 3 ]
+	[ "$(secrets_there)" -eq 1 ]
+	expect '[w.code for w in e.warnings] == ["SECRETS_LEFT"] and "workflow cancel " + e.meta.run in e.warnings[0].message'
+	[ ! -s "$(find state/runner/placed -name secrets.json)" ]
+	call workflow cancel @last
+	envelope 0
+	expect '[w.code for w in e.warnings] == ["SECRETS_LEFT"]'
+	rm ssh/cut
+	call workflow cancel @last
+	envelope 0
+	expect 'e.warnings == [] and e.data.state == "cancelled"'
+	[ "$(secrets_there)" -eq 0 ]
+	[ -z "$(find state/runner/placed -name secrets.json)" ]
+}
+
+@test "secrets are removed after a line that was cut for a moment" {
+	there <<-YAML
+		commands:
+		  - { id: bad, on: q, shell: exit 3 }
+	YAML
+	cut_at forget
+	begin workflow run flow.yaml
+	until_true [ -s ssh/cuts ]
+	rm ssh/cut
+	finish
+	envelope 1
+	expect 'e.warnings == []'
+	[ "$(secrets_there)" -eq 0 ]
+}
+
+@test "the folder of a step that stays on the host after its end goes with cancel" {
+	there < <(items 2)
+	cut_at remove
+	call workflow run flow.yaml
+	envelope 0
+	expect '[w.code for w in e.warnings] == ["SECRETS_LEFT"]'
+	[ "$(secrets_there)" -eq 1 ]
+	rm ssh/cut
+	call workflow cancel @last
+	envelope 6
+	[ "$(secrets_there)" -eq 0 ]
+}
+
+@test "cancel removes the secrets of a step that had placed nothing yet" {
+	there < <(items 2)
+	sed -i "s|submit: \[[^]]*\]|submit: [sh, -c, 'echo \"{\\\"error\\\":{\\\"kind\\\":\\\"busy\\\",\\\"message\\\":\\\"full\\\"}}\"']|" flow.yaml
+	begin workflow run flow.yaml
+	until_true eval '[ "$(secrets_there)" -eq 1 ]'
+	kill -KILL "$pid"
+	finish
+	sql "update chunks set state = 'planned'"
+	sql "update placements set state = 'over'"
+	call workflow cancel @last
+	envelope 0
+	[ "$(secrets_there)" -eq 0 ]
+}
+
+@test "a run that is cut off says which of its tasks may still run" {
+	LINKED=yes there < <(items 2 600.25)
+	begin workflow run flow.yaml
+	until_true [ -s did ]
+	away 'ssh: connect to host node port 22: No route to host'
+	kill -INT "$pid"
+	finish
+	[ "$status" -ne 0 ]
+	expect '[w.code for w in e.warnings] == ["TASKS_LEFT"] and "Step each" in e.warnings[0].message'
+	back
+	call workflow cancel @last
+	envelope 0
+	until_true eval '[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]'
+}
+
+@test "the log that an error names is here" {
+	there <<-YAML
+		commands:
+		  - { id: bad, on: q, shell: 'echo why >&2; exit 3' }
+	YAML
+	call workflow run flow.yaml
+	envelope 1
+	grep -q why "$(python3 -c 'import json; print(json.load(open("out.txt"))["error"]["context"]["log"])')"
+	expect "e.error.context.log.startswith('$PWD/state/')"
 }

@@ -19,15 +19,11 @@ return {
 			db:close()
 		end)
 		local row = db:find(args.id)
-		if row.state == "cancelled" then
-			return { id = row.id, state = "cancelled", effect = "noop" }
-		elseif row.state == "completed" then
-			ctx:fail("CONFLICT", ("Run %s has completed; there is nothing to cancel"):format(row.id))
-		end
 		local before = report.settled(db, row).state
 		local state, changed = cancellation.run(ctx, db, row.id)
 		if state == "completed" then
-			ctx:fail("CONFLICT", ("Run %s completed before it could be cancelled"):format(row.id))
+			ctx:fail("CONFLICT", (row.state == state and "Run %s has completed; there is nothing to cancel"
+				or "Run %s completed before it could be cancelled"):format(row.id))
 		end
 		return { id = row.id, state = state, before = changed and before or nil, effect = changed and "updated" or "noop" }
 	end,

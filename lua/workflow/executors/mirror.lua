@@ -17,13 +17,15 @@ local FILE = 384 -- 0600
 ---@field executor runner.Executor
 ---@field run string
 ---@field number integer
----@field dirty table<string, true> files that the other side hasn't got
+---@field dirty table<string, integer> files that the other side hasn't got whole → bytes that it has
+---@field coming table<integer, table> chunk → generation, and how far its files have come, until its result is here
 ---@field seen table<integer, table> chunk → what was seen of it there
 local Mirror = setmetatable({}, { __index = step_folder.Unit })
 Mirror.__index = Mirror
 
 local function of(unit, executor, run, number)
-	return setmetatable({ dir = unit.dir, about = unit.about, executor = executor, run = run, number = number, dirty = {}, seen = {} }, Mirror)
+	return setmetatable({ dir = unit.dir, about = unit.about, executor = executor, run = run, number = number, dirty = {}, seen = {},
+		coming = {} }, Mirror)
 end
 
 ---Where it is there.
@@ -59,9 +61,9 @@ function M.create(run, step, key, place, executor, number, here, earlier)
 		setmetatable({ directory = here }, { __index = executor }), number, earlier)
 	local self = of(unit, executor, run.id, number)
 	for _, name in ipairs(fs.list(self.dir) or {}) do
-		self.dirty[name] = name:find "^scope%-%d+$" and true or nil
+		self.dirty[name] = name:find "^scope%-%d+$" and 0 or nil
 	end
-	self.dirty["secrets.json"], self.dirty["unit.json"] = true, true
+	self.dirty["secrets.json"], self.dirty["unit.json"] = 0, 0
 	return self
 end
 
@@ -81,20 +83,20 @@ end
 
 function Mirror:put_chunk(chunk, first, items)
 	step_folder.Unit.put_chunk(self, chunk, first, items)
-	self.dirty[chunk .. ".items"] = true
+	self.dirty[chunk .. ".items"] = 0
 end
 
 -- The items with it: an earlier process may not have come to send them.
 function Mirror:set_generation(chunk, generation)
 	step_folder.Unit.set_generation(self, chunk, generation)
-	self.dirty[chunk .. ".generation"], self.seen[chunk] = true, nil
-	self.dirty[chunk .. ".items"] = fs.lstat(self:path(chunk, "items")) and true or nil
+	self.dirty[chunk .. ".generation"], self.seen[chunk] = 0, nil
+	self.dirty[chunk .. ".items"] = self.dirty[chunk .. ".items"] or fs.lstat(self:path(chunk, "items")) and 0 or nil
 end
 
 function Mirror:put_tasks(token, list, options)
 	step_folder.Unit.put_tasks(self, token, list, options)
-	self.dirty[token .. ".tasks"] = true
-	self.dirty[token .. ".options"] = options and true or nil
+	self.dirty[token .. ".tasks"] = 0
+	self.dirty[token .. ".options"] = options and 0 or nil
 end
 
 local function slice_of(path, from, most)
@@ -105,37 +107,41 @@ local function slice_of(path, from, most)
 	return file:read(most) or ""
 end
 
--- As much as one question takes: slices, and the files that are whole with them.
-local function next_slices(self, offsets)
-	local slices, whole, room = json.array {}, {}, via.SLICE
-	for name in pairs(self.dirty) do
+-- As much as one question takes.
+local function next_slices(self)
+	local slices, room = json.array {}, via.slice(self.executor)
+	for name, from in pairs(self.dirty) do
 		local stat = fs.stat(self.dir .. "/" .. name)
-		local from = offsets[name] or 0
-		local bytes = stat and slice_of(self.dir .. "/" .. name, from, room)
-		if not bytes then
+		local bytes = room > 0 and slice_of(self.dir .. "/" .. name, from, room)
+		if not stat then
 			self.dirty[name] = nil -- it was removed since
-		elseif room > 0 or stat.size == 0 then
+		elseif bytes then
 			slices[#slices + 1] = { name = name, from = from, total = stat.size, data = via.packed(bytes) }
-			offsets[name], room = from + #bytes, room - #bytes
-			whole[#whole + 1] = offsets[name] == stat.size and name or nil
+			room = via.room(room, #bytes)
 		end
 	end
-	return slices, whole
+	return slices
 end
 
----Send what the other side hasn't got.
+---Send what the other side hasn't got. What it has stays there, if the line is cut.
 ---@return runner.PlaceProblem? problem
+---@return boolean? moved some of it has arrived all the same
 function Mirror:push()
-	local offsets = {}
+	local moved = false
 	while next(self.dirty) do
-		local slices, whole = next_slices(self, offsets)
+		local slices = next_slices(self)
 		local data, problem = self:ask { put = slices }
-		if not data then
-			return problem
+		local has = data and type(data.put) == "table" and data.put -- not where the folder is gone, and nobody needs it
+		for i, slice in ipairs(data and slices or {}) do
+			local there = has and (math.tointeger(has[i]) or 0) or slice.total
+			self.dirty[slice.name] = there < slice.total and there or nil
+			problem = there < slice.from + slice.data.size and { kind = "unknown", code = "UNAVAILABLE",
+				message = "what was sent before isn't there any more" } or problem
 		end
-		for _, name in ipairs(whole) do
-			self.dirty[name] = nil
+		if problem then
+			return problem, not data and moved
 		end
+		moved = true
 	end
 end
 
@@ -158,6 +164,9 @@ local function take(self, wanted, slice)
 	local path, bytes = self.dir .. "/" .. wanted.name, via.unpacked(slice.data)
 	if slice.name ~= wanted.name or slice.from ~= wanted.from or not bytes or math.tointeger(slice.total) == nil then
 		return false
+	elseif slice.total ~= (wanted.total or slice.total) then
+		wanted.from, wanted.total = 0, nil -- it is another file by now
+		return false
 	end
 	local part = path .. ".part"
 	if wanted.from == 0 then
@@ -175,21 +184,30 @@ local function take(self, wanted, slice)
 	end
 	ok, why = fs.replace(part, path)
 	wanted.whole = ok or raise_unwritten(path, why)
+	if wanted.last then
+		self.coming[wanted.last] = nil
+	end
 	return true
 end
 
--- The files of chunks that have a result, the result of each last.
-local function wanted_of(self, chunk, files)
+-- The files of a chunk that has a result, its result last: those that aren't here yet, and how much of them is.
+local function wanted_of(self, row, files)
+	local coming = self.coming[row.chunk]
+	if not coming or coming.generation ~= row.generation then
+		coming = { generation = row.generation }
+		self.coming[row.chunk] = coming
+	end
 	local list, result = {}, nil
 	for _, name in ipairs(files) do
-		if type(name) == "string" and is_ours(name, chunk) then
-			local one = { name = name, from = 0 }
-			result = name:find "%.result$" and one or result
-			list[#list + 1] = one ~= result and one or nil
+		if type(name) == "string" and is_ours(name, row.chunk) then
+			local one = coming[name] or { name = name, from = 0, last = name == row.chunk .. ".result" and row.chunk }
+			coming[name] = one
+			result = one.last and one or result
+			list[#list + 1] = not one.last and not one.whole and one or nil
 		end
 	end
 	list[#list + 1] = result
-	fs.mkdir(self:path(chunk, "out"), 448)
+	fs.mkdir(self:path(row.chunk, "out"), 448)
 	return list
 end
 
@@ -219,7 +237,7 @@ local function note(self, chunks, answer)
 		local row = answer[i]
 		if type(row) == "table" and row.chunk == chunk.chunk then
 			self.seen[chunk.chunk] = { fence = row.fence == "free" and "free" or "held" }
-			for _, one in ipairs(type(row.files) == "table" and wanted_of(self, chunk.chunk, row.files) or {}) do
+			for _, one in ipairs(type(row.files) == "table" and wanted_of(self, chunk, row.files) or {}) do
 				list[#list + 1] = one
 			end
 		end
@@ -260,18 +278,32 @@ end
 
 -- --- the end -------------------------------------------------------------------------------------
 
+local END_MS = 5000
+local unreached = {} -- host → true: several tries were in vain
+
+-- As long as its secrets may be there, an empty file says so here.
+local function ask_for_the_end(self, request)
+	request.unit, request.lenient = self:address(), true
+	local _ = self:holds_secrets() and fs.write(self.dir .. "/secrets.json", "", FILE)
+	local ask = unreached[self.executor.via] and via.ask or via.insist
+	local data, problem = ask(self.executor, request, END_MS)
+	unreached[self.executor.via] = not data or nil
+	local _ = data and step_folder.Unit.forget(self)
+	return not data and problem or nil
+end
+
 ---Nothing of it runs any more.
+---@return runner.PlaceProblem? problem its secrets may still be there
 function Mirror:forget()
-	step_folder.Unit.forget(self)
-	via.ask(self.executor, { unit = self:address(), lenient = true, forget = true })
+	return ask_for_the_end(self, { forget = true })
 end
 
 ---All of it is imported: there it goes whole, here its logs and long outputs stay.
 ---@return runner.PlaceProblem? problem the other side still has it
 function Mirror:finish()
-	step_folder.Unit.finish(self)
-	local data, problem = via.ask(self.executor, { unit = self:address(), lenient = true, remove = true })
-	return not data and problem or nil
+	local problem = ask_for_the_end(self, { remove = true })
+	step_folder.Unit.finish(self, problem and "secrets.json")
+	return problem
 end
 
 return M

@@ -68,16 +68,20 @@ local function is_plain(name)
 	return type(name) == "string" and #name <= 200 and name:find "^%w[%w._-]*$" ~= nil
 end
 
--- A slice of a file that comes; with the last one it is in its place.
+-- A slice of a file that comes; with the last one it is in its place. How much of it is here then; 0: send it anew.
 local function put(unit, slice)
 	local path = unit.dir .. "/" .. (is_plain(slice.name) and slice.name or raise("A file has no plain name"))
 	local bytes = via.unpacked(slice.data) or raise("What came is not what was sent", "Try again")
-	if slice.from == 0 and #bytes == slice.total then
-		return step_folder.write(path, bytes)
-	end
-	local part = path .. ".part"
-	if slice.from == 0 then
+	local part, upto = path .. ".part", slice.from + #bytes
+	if upto == slice.total and slice.from == 0 then
+		step_folder.write(path, bytes)
+		return upto
+	elseif slice.from == 0 then
 		step_folder.write(part, "")
+	end
+	local stat = fs.lstat(part)
+	if not stat or stat.size < slice.from then
+		return 0
 	end
 	local file <close> = assert(io.open(part, "r+b"))
 	assert(file:seek("set", slice.from))
@@ -89,9 +93,10 @@ local function put(unit, slice)
 		errors.raise("RESOURCE_EXHAUSTED", ("Can't write %s: %s"):format(part, message or "there is no room"),
 			{ retryable = false, fix_required = "Make room there" })
 	end
-	if slice.from + #bytes == slice.total then
+	if upto == slice.total then
 		assert(fs.replace(part, path))
 	end
+	return upto
 end
 
 -- --- the queue -----------------------------------------------------------------------------------
@@ -192,20 +197,20 @@ local function look(unit, row)
 end
 
 -- Slices, in the order in which they are asked for, as far as one answer takes them.
-local function get(unit, list)
-	local out, room = json.array {}, via.SLICE
+local function get(unit, list, most)
+	local out, room = json.array {}, most
 	for _, wanted in ipairs(list) do
 		local chunk, rest = tostring(wanted.name):match "^(%d+)%.(.+)$"
 		local plain = chunk and (is_plain(wanted.name) or rest:find "^out/[^/%z]+$")
 		local path = plain and unit.dir .. "/" .. wanted.name or raise("A file has no plain name")
 		local stat = fs.lstat(path)
 		local file <close> = stat and stat.type == "file" and io.open(path, "rb") or nil
-		if not file or room <= 0 and stat.size > 0 then
+		if not file or room <= 0 then
 			break
 		end
 		file:seek("set", wanted.from)
-		local bytes = room > 0 and file:read(room) or ""
-		room = room - #bytes
+		local bytes = file:read(room) or ""
+		room = via.room(room, #bytes)
 		out[#out + 1] = { name = wanted.name, from = wanted.from, total = stat.size, data = via.packed(bytes) }
 		if wanted.from + #bytes < stat.size then
 			break
@@ -233,7 +238,7 @@ end
 local function answer(request)
 	local reached, out = opened(request), { reach = via.VERSION }
 	local unit = request.unit and unit_of(reached)
-	local _ = unit and request.put and each(request.put, put, unit)
+	out.put = unit and request.put and each(request.put, put, unit) or nil
 	out.directory = reached.executor.directory
 	out.limits = request.limits and reached.place:limits().array or nil
 	out.submit = unit and request.submit and submit(reached, unit, request.submit) or nil
@@ -243,7 +248,7 @@ local function answer(request)
 	end
 	out.states = request.states and states_of(reached, request.states) or nil
 	out.look = request.unit and request.look and each(request.look, function(_, row) return look(unit, row) end) or nil
-	out.get = unit and request.get and get(unit, request.get) or nil
+	out.get = unit and request.get and get(unit, request.get, request.slice) or nil
 	if unit and request.forget then
 		unit:forget()
 	end

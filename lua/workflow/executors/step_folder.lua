@@ -412,12 +412,18 @@ end
 -- --- the end -------------------------------------------------------------------------------------
 
 ---The step is over, and all of it is imported: leave its logs and its long outputs alone.
-function Unit:finish()
+---@param kept? string a file that stays, too
+function Unit:finish(kept)
 	for _, name in ipairs(fs.list(self.dir) or {}) do
-		if not name:find "%.logs$" and not name:find "%.out$" then
+		if not name:find "%.logs$" and not name:find "%.out$" and name ~= kept then
 			fs.unlink(self.dir .. "/" .. name)
 		end
 	end
+end
+
+---@return boolean
+function Unit:holds_secrets()
+	return fs.lstat(self.dir .. "/secrets.json") ~= nil
 end
 
 ---Nothing of the step runs any more; a resumed run writes them again.

@@ -14,11 +14,12 @@ local tables = require "runner.core.tables"
 
 local M = { VERSION = 1 }
 
-M.SLICE = 3 << 20 -- bytes of files in one question or answer
+local SLICE, LEAST = 3 << 20, 64 << 10 -- bytes of files in one question or answer, at most and at least
+local EACH = 128 -- what a file costs beside its bytes
 
 local LIMIT_MS = 90000 -- the programs there have a minute
 local REST_MS = 2000 -- a link that has just failed is not tried again at once
-local TRIES, TRY_MS = 3, 3000 -- of the first question
+local TRIES, TRY_MS = 3, 3000 -- of the first question, and the last
 
 -- The user's configuration says how the host is reached. What it could change beyond that is off: questions, forwardings,
 -- commands, and a master connection of ours that would stay behind (one of the user's is used).
@@ -138,6 +139,32 @@ local function described(executor)
 end
 
 local failed = {} -- host → { at, problem }: one that doesn't answer costs one limit of time, not one for each question
+local slices = {} -- host → what its line has carried
+
+---How many bytes of files the next question or answer takes.
+---@param executor runner.Executor
+---@return integer
+function M.slice(executor)
+	return slices[executor.via] or SLICE
+end
+
+---What is left of a slice with so many bytes of a file more.
+---@param room integer
+---@param bytes integer
+---@return integer
+function M.room(room, bytes)
+	return room - bytes - EACH
+end
+
+-- What a line is too slow for, or too short-lived, goes in smaller pieces; what it has carried, it may carry twice of.
+local function adjust(executor, sent, result, problem)
+	local slice = M.slice(executor)
+	if problem and problem.kind == "unknown" and not problem.for_good then
+		slices[executor.via] = math.max(slice // 2, LEAST)
+	elseif math.max(#sent, #(result.stdout or "")) >= slice then
+		slices[executor.via] = math.min(slice * 2, SLICE)
+	end
+end
 
 ---Ask the other side. What isn't answered may have been done there.
 ---@param executor runner.Executor
@@ -150,28 +177,42 @@ function M.ask(executor, request, timeout_ms)
 		return nil, last.problem
 	end
 	request.version, request.runner, request.executor = M.VERSION, host.launch().version, described(executor)
-	local result = programs.run(M.ssh(executor), { stdin = assert(json.encode(request)) .. "\n", timeout_ms = timeout_ms or LIMIT_MS })
+	request.slice = request.get and M.slice(executor)
+	local sent = assert(json.encode(request)) .. "\n"
+	local result = programs.run(M.ssh(executor), { stdin = sent, timeout_ms = timeout_ms or LIMIT_MS })
 	local data, problem = M.answer(executor, result)
+	local _ = (request.get or request.put) and adjust(executor, sent, result, problem)
 	failed[executor.via] = problem and problem.kind == "unknown" and { at = host.now(), problem = problem } or nil
 	return data, problem
 end
 
----Ask what has to be known before anything is done: a link that is down for a moment is tried again.
+---Ask several times: a link that is down for a moment is tried again.
+---@param executor runner.Executor
+---@param request table
+---@param timeout_ms? integer of each time
+---@return table? data, runner.PlaceProblem? problem
+function M.insist(executor, request, timeout_ms)
+	for n = 1, TRIES do
+		local data, problem = M.ask(executor, request, timeout_ms)
+		if data or problem.for_good or problem.kind == "refused" or n == TRIES then
+			return data, problem
+		end
+		scheduler.sleep(TRY_MS)
+	end
+end
+
+---Ask what has to be known before anything is done.
 ---@param executor runner.Executor
 ---@param request table
 ---@return table data raises UNAVAILABLE or PRECONDITION
 function M.first(executor, request)
-	for n = 1, TRIES do
-		local data, problem = M.ask(executor, request)
-		local is_over = problem and (problem.for_good or problem.kind == "refused")
-		if data then
-			return data
-		elseif is_over or n == TRIES then
-			errors.raise(problem.code, problem.message, { suggestion = problem.suggestion, side_effects = "none",
-				retryable = not is_over, context = { transient = not is_over } })
-		end
-		scheduler.sleep(TRY_MS)
+	local data, problem = M.insist(executor, request)
+	if not data then
+		local is_over = problem.for_good or problem.kind == "refused"
+		errors.raise(problem.code, problem.message, { suggestion = problem.suggestion, side_effects = "none",
+			retryable = not is_over, context = { transient = not is_over } })
 	end
+	return data
 end
 
 -- --- the place -------------------------------------------------------------------------------
@@ -234,7 +275,11 @@ end
 ---@param s { token: string, tasks: integer, unit: runner.workflow.Mirror, memory?: string, executor: runner.Executor }
 ---@return { job: string }?, runner.PlaceProblem? problem
 function Via:submit(s)
-	local problem = s.unit and s.unit:push()
+	local problem, moved
+	repeat
+		problem, moved = s.unit:push()
+		local _ = moved and scheduler.sleep(REST_MS)
+	until not moved
 	if problem then -- nothing was asked of the queue
 		return nil, { kind = problem.kind == "unknown" and "busy" or problem.kind, code = problem.code, message = problem.message,
 			suggestion = problem.suggestion }

@@ -24,9 +24,9 @@ end
 
 -- The tasks of a placed step have journals of their own, which say what is over.
 local function check_place(run, holds)
-	for _, key in ipairs(run.db:unit_keys(run.id)) do
-		if holds(key) then
-			refuse(run, "CONFLICT", ("Step %s ran on an executor: what is over there isn't run again"):format(key),
+	for _, unit in ipairs(run.db:all_units(run.id)) do
+		if holds(unit.key) then
+			refuse(run, "CONFLICT", ("Step %s ran on an executor: what is over there isn't run again"):format(unit.key),
 				"Start the workflow again: runner workflow run " .. run.workflow.path)
 		end
 	end

@@ -36,15 +36,11 @@ local function end_owner(ctx, db, id)
 	end
 end
 
--- What it has placed on executors; no other process watches it now.
+-- What it has placed on executors, and has left there; no other process watches it now.
 local function end_elsewhere(db, id)
-	if not db:live_units(id)[1] then
-		return
-	end
-	local left = require("runner.workflow.run.placed").end_all { id = id, db = db, failures = {} }
-	if left[1] then
-		errors.raise("UNAVAILABLE", ("Tasks of %s may still run: their executor does not say that they have ended")
-			:format("step " .. table.concat(left, ", step ")), { retryable = true, suggestion = "Try again: runner workflow cancel " .. id })
+	if db:all_units(id)[1] then
+		local placed = require "runner.workflow.run.placed"
+		placed.check_ended(placed.end_all { id = id, db = db, failures = {} }, "runner workflow cancel " .. id)
 	end
 end
 
@@ -57,11 +53,11 @@ end
 function M.run(ctx, db, id)
 	end_owner(ctx, db, id)
 	local _ <close> = db:own(id)
+	end_elsewhere(db, id)
 	local state = db:find(id).state
 	if state == "completed" or state == "cancelled" then
 		return state, false
 	end
-	end_elsewhere(db, id)
 	db:set_run(id, { state = "cancelled", code = "CANCELLED", message = "The run was cancelled" })
 	return "cancelled", true
 end

@@ -371,7 +371,7 @@ end
 local function cut_off(run)
 	M.collect(run)
 	if run.placed then
-		placed().end_all(run)
+		placed().cut_off(run)
 	end
 	for tree in pairs(run.merging) do
 		scheduler.run(function() require("runner.workflow.run.merge").recover(run, tree) end)

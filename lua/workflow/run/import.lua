@@ -108,7 +108,13 @@ end
 
 -- --- results, as the engine gives them ------------------------------------------------------------------
 
-local function error_of(fields)
+-- The log that it names is with what the chunk has left.
+local function error_of(unit, fields)
+	local log = type(fields.context) == "table" and fields.context.log
+	local name = type(log) == "string" and (log:match "/(%d+%.out/[^/]+)$" or log:match "/(%d+%.logs)$")
+	if name then
+		fields.context.log = ("%s/%s"):format(unit.dir, name)
+	end
 	return errors.new(fields.code, fields.message, fields)
 end
 
@@ -123,7 +129,7 @@ end
 -- What a failed step leaves is its output, and nothing of one that holds others.
 local function item_result(run, about, i, outcome)
 	if type(outcome.error) == "table" then
-		return { ok = false, error = error_of(outcome.error) }
+		return { ok = false, error = error_of(about.unit, outcome.error) }
 	elseif type(outcome.key) ~= "string" then
 		return { ok = true }
 	end
@@ -158,7 +164,7 @@ local function of_step(run, about, result)
 	local row = result.state ~= "parked" and result.state ~= "doubt" and run.db:step(run.id, about.key)
 	local given = row and outputs.result(run, about.key, row, result.state == "completed")
 	local one = result.state == "completed" and given and { ok = true, value = given }
-		or result.state == "failed" and { ok = false, error = error_of(result.error), left = given or nil }
+		or result.state == "failed" and { ok = false, error = error_of(about.unit, result.error), left = given or nil }
 	return function()
 		local found = one
 		one = nil
@@ -196,7 +202,7 @@ local function about_of(unit, chunk)
 	if about.loop then
 		first, count = unit:range(chunk)
 	end
-	return { key = about.key, suffix = about.suffix, loop = about.loop, first = first, count = count }
+	return { unit = unit, key = about.key, suffix = about.suffix, loop = about.loop, first = first, count = count }
 end
 
 ---@class runner.workflow.Imported
@@ -230,7 +236,7 @@ function M.chunk(run, unit, chunk, generation, also)
 		return applied
 	end)
 	pass_on_warnings(is_new and result.warnings)
-	local e = result.error and remember_failure(run, result, error_of(result.error))
+	local e = result.error and remember_failure(run, result, error_of(unit, result.error))
 	return { state = result.state, wake_ms = result.wake_ms, error = e or nil, transient = e and e.transient, result = result,
 		results = (about.loop and of_items or of_step)(run, about, result) }
 end

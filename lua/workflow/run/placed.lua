@@ -21,6 +21,7 @@ local scheduler = require "runner.task.scheduler"
 local registry = require "runner.workflow.executors.registry"
 local sizes = require "runner.workflow.executors.sizes"
 local step_folder = require "runner.workflow.executors.step_folder"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -230,6 +231,19 @@ local function own(run, key, unit)
 			owner_pid = about and about.pid, lock_file = path } })
 end
 
+local function warn_left(run, key, executor, count)
+	attempt.warn("TASKS_LEFT", ("Step %s: %s of its tasks may still run on %s"):format(key, count or "some", executor.name),
+		{ step = key, run = run.id })
+end
+
+-- The host of ssh may not be there just now.
+local function warn_secrets(run, key, unit, problem)
+	if problem then
+		attempt.warn("SECRETS_LEFT", ("Step %s: its secrets may still be on %s: %s; to remove them: runner workflow cancel %s"):format(key,
+			unit.executor.via, problem.message, run.id), { step = key, run = run.id })
+	end
+end
+
 -- The first problem of the unit; a doubt ends the run.
 local function run_unit(run, key, world)
 	run.placed = run.placed or {}
@@ -247,10 +261,9 @@ local function run_unit(run, key, world)
 	run.placed[key] = nil
 	registry.close(world.place)
 	if problem and (not is_known or left[1]) then
-		attempt.warn("TASKS_LEFT", ("Step %s: %s of its tasks may still run on %s"):format(key, is_known and #left or "some",
-			world.executor.name), { step = key, run = run.id })
+		warn_left(run, key, world.executor, is_known and #left)
 	elseif problem then
-		world.unit:forget()
+		warn_secrets(run, key, world.unit, world.unit:forget())
 	end
 	if not ok then
 		error(problem, 0)
@@ -375,10 +388,7 @@ function M.over(run, key)
 	scheduler.settled()
 	local row = run.db:unit(run.id, key)
 	local unit = row and row.directory and unit_of_row(run, row)
-	local problem = unit and unit:finish()
-	if problem then
-		events.warn(run, ("Step %s: its folder stays on %s: %s"):format(key, unit.executor.via, problem.message), key)
-	end
+	warn_secrets(run, key, unit, unit and unit:finish())
 end
 
 -- --- the end from outside --------------------------------------------------------------------------------
@@ -396,42 +406,72 @@ local function world_of_row(run, row)
 		end }
 end
 
-local function end_unit(run, row)
+-- What keeps it from being ended; nil: nothing of it runs, and its secrets are gone, or their place is said.
+local function end_unit(run, row, is_live)
 	return scheduler.run(function()
 		local world = world_of_row(run, row)
-		local left = coordinator.cancel(world, END_MS)
-		if not left[1] then
-			world.unit:forget()
+		local ok, left = true, {}
+		if is_live then
+			ok, left = pcall(coordinator.cancel, world, END_MS)
 		end
-		return left
+		if ok and not left[1] then
+			return warn_secrets(run, row.key, world.unit, world.unit:forget())
+		elseif type(left) == "userdata" then
+			error(left, 0) -- a cancellation
+		end
+		return { key = row.key, executor = world.executor, problem = not ok and errors.normalise(left) or nil }
 	end)
 end
 
----End all placements of a run, with proof: the queue knows them no more, and no fence is held.
+---End all placements of a run, with proof: the queue knows them no more, and no fence is held. Secrets that its tasks needed go, too.
 ---@param run {id: string, db: runner.workflow.Store, failures: table} owned
 ---@param key? string only those of this step
----@return string[] left keys of steps of which something may still run
+---@return {key: string, executor: table, problem: runner.Error?}[] left steps of which something may still run, and what is in the way
 function M.end_all(run, key)
-	local left = {}
+	local left, live = {}, {}
 	for _, row in ipairs(run.db:live_units(run.id)) do
-		if not key or key == row.key then
-			if #end_unit(run, row) > 0 then
-				left[#left + 1] = row.key
-			end
+		live[row.key] = true
+	end
+	for _, row in ipairs(run.db:all_units(run.id)) do
+		local is_wanted = not key or key == row.key
+		if is_wanted and row.directory and (live[row.key] or step_folder.at(row.directory):holds_secrets()) then
+			left[#left + 1] = end_unit(run, row, live[row.key])
 		end
 	end
 	return left
+end
+
+---The run is cut off: end what it has placed, and say what may still run.
+---@param run table
+function M.cut_off(run)
+	for _, one in ipairs(M.end_all(run)) do
+		warn_left(run, one.key, one.executor)
+	end
+end
+
+---Raises where something may still run: why, as far as that is known.
+---@param left table[] as end_all returns it
+---@param again string the command that tries it again
+---@param fields? table of the error
+function M.check_ended(left, again, fields)
+	local keys, problem = {}, nil
+	for i, one in ipairs(left) do
+		keys[i], problem = one.key, problem or one.problem
+	end
+	if keys[1] then
+		local why = problem and problem.message or "their executor does not say that they have ended"
+		errors.raise(problem and problem.code or "UNAVAILABLE", ("Tasks of step %s may still run: %s"):format(table.concat(keys, ", step "), why),
+			tables.add({ retryable = not problem, side_effects = "partial", suggestion = "Try again: " .. again,
+				fix_required = problem and (problem.fix_required or problem.suggestion) }, fields))
+	end
 end
 
 ---The user has decided that a step is done: nothing of it may run any more.
 ---@param run table
 ---@param key string
 function M.give_up(run, key)
-	if M.end_all(run, key)[1] then
-		errors.raise("UNAVAILABLE", ("Tasks of step %s may still run: their executor does not say that they have ended"):format(key),
-			{ retryable = false, side_effects = "partial", suggestion = ("Try again: runner workflow resume %s --mark-done %s")
-				:format(run.id, key), context = { step_key = key } })
-	end
+	M.check_ended(M.end_all(run, key), ("runner workflow resume %s --mark-done %s"):format(run.id, key),
+		{ retryable = false, context = { step_key = key } })
 end
 
 return M

@@ -74,26 +74,11 @@ function M.queries:live_units(run)
 	return self:_open():rows(UNIT .. " AND key IN (SELECT key FROM placements WHERE run = ? AND state <> 'over') ORDER BY number", run, run)
 end
 
----The keys of the steps of a run that ran on an executor.
+---The units of a run: its steps that ran on an executor.
 ---@param run string
----@return string[]
-function M.queries:unit_keys(run)
-	local list = {}
-	for i, row in ipairs(self:_open():rows(UNIT .. " ORDER BY number", run)) do
-		list[i] = row.key
-	end
-	return list
-end
-
----The folders of a run's units.
----@param run string
----@return string[]
-function M.queries:unit_directories(run)
-	local list = {}
-	for _, row in ipairs(self:_open():rows(UNIT .. " ORDER BY number", run)) do
-		list[#list + 1] = row.directory
-	end
-	return list
+---@return runner.workflow.UnitRow[]
+function M.queries:all_units(run)
+	return self:_open():rows(UNIT .. " ORDER BY number", run)
 end
 
 -- --- chunks ----------------------------------------------------------------------------------
