@@ -211,10 +211,9 @@ offers() {
 	type_line "PATH=$PWD/bin:\$PATH; source <(runner completion bash)"
 	mux send-keys "runner deploy --target=p" Tab
 	on_screen 'runner deploy --target=prod'
-	mux send-keys C-c
+	mux send-keys C-u # as typed in turn; what Ctrl+C does to what is typed behind it is a race
 	mux send-keys "runner colon --to=c:" Tab
 	on_screen 'runner colon --to=c:d'
-	mux send-keys C-c
 	end_shell
 }
 

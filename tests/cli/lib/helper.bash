@@ -26,6 +26,8 @@ setup() {
 	set +T
 	# a home of the test's own: what one leaves there, of whatever version, is nothing to another
 	CLEAN_ENV+=(HOME="$BATS_TEST_TMPDIR.home")
+	# programs that a test starts itself have a home and a locale, where whoever runs it has none
+	export HOME="${HOME:-$BATS_TEST_TMPDIR.home}" LC_ALL="${LC_ALL:-${LANG:-C.UTF-8}}"
 	mkdir -p commands "$BATS_TEST_TMPDIR.home"
 	if [ -n "${TEST_SKIPS:-}" ]; then skip_named; fi
 	if declare -F prepare >/dev/null; then prepare; fi
@@ -57,6 +59,7 @@ teardown() {
 		if declare -F evidence >/dev/null; then evidence; fi
 	fi
 	if declare -F clean_up >/dev/null; then clean_up; fi
+	if declare -F end_shell >/dev/null; then end_shell; fi # of tmux.bash, whose test has failed
 }
 
 command_file() {
