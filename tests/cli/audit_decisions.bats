@@ -67,7 +67,7 @@ with Server("--allow", "wipe") as s:
 PY
 	[ -e wiped ]
 	decisions '[(r["command"], r["decision"], r["by"]) for r in d] == [("wipe", "declined", "client"), ("wipe", "confirmed", "client"),
-		("wipe", "refused", "server"), ("wipe", "refused", "server"), ("db_drop", "refused", "server")]'
+		("wipe", "refused", "server"), ("wipe", "refused", "runner"), ("db_drop", "refused", "server")]'
 	decisions 'all(r["client"] == {"name": "test-client", "version": "1.5", "transport": "mcp-stdio"} for r in d)'
 	decisions 'd[0]["args"] == {"path": "/data", "key": "***"} and len({r["request_id"] for r in d}) == 5'
 	[ "$(grep -c hunter2 ledger.jsonl)" -eq 0 ]
