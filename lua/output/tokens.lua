@@ -112,7 +112,7 @@ function M.json(data, text)
 		return size(item) + 1
 	end)
 	if not list and skipped > 0 then
-		return nil, errors.new("VALIDATION_ERROR", ("Nothing is behind --token-offset %d: the result is no list, and has one window"):format(
+		return nil, errors.new("VALIDATION_ERROR", ("Nothing is behind token %d: the result is no list, and has one window"):format(
 			attempt.window.offset), { side_effects = "complete", fix_required = "Leave out --token-offset; a larger --token-limit shows more" })
 	end
 	local value = list and json.array(shown) or shown[1]
