@@ -130,7 +130,7 @@ windows() { # windows LIMIT ARGS…
 	answers 0 ${hint#runner }
 	expect 'e.data["text"] == "é" * 5000 and "truncated" not in e.meta'
 	answers 1 one --token-limit 60 --token-offset 60
-	expect 'e.error.code == "VALIDATION_ERROR" and "--token-offset 60" in e.error.message and e.data is None'
+	expect 'e.error.code == "VALIDATION_ERROR" and "behind token 60" in e.error.message and e.data is None'
 	answers 1 one --token-limit 20
 	expect 'e.error.code == "OUTPUT_TOO_LARGE" and e.data is None'
 	body text <<<'return ("x"):rep(5000)'
