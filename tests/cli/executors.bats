@@ -186,6 +186,113 @@ five_noted() {
 	diff effects items.txt
 }
 
+# answering TEXT: what the queue says of states goes through this Python text, which changes `tasks`, those of each token
+answering() {
+	cat >answer.py <<-PY
+		import json, os, sys
+		answer = json.load(sys.stdin)
+		for placement in answer["placements"].values():
+		    tasks = placement["tasks"]
+		    $1
+		print(json.dumps(answer))
+	PY
+	printf 'python3 "%s/tests/cli/lib/batch_queue.py" states "%s/queue" | python3 "%s/answer.py"\n' "$ROOT" "$PWD" "$PWD" >states.sh
+	sed -i "s#states: \[[^]]*\]#states: [sh, $PWD/states.sh]#" flow.yaml
+}
+
+# ended_as HOW: 3 items in one part, whose task is killed in the second one; the queue says that it has ended so
+ended_as() {
+	rm -f effects go
+	seq 3 >items.txt
+	by_programs <<-YAML
+		- shell: echo "\$item" >>'$PWD/effects'; [ "\$item" != 2 ] || until [ -e '$PWD/go' ]; do sleep 0.05; done
+		  env: { item: "\${item}" }
+		  idempotent: true
+	YAML
+	answering "tasks.update({n: {'state': 'ended', 'ended': '$1'} for n, task in tasks.items() if task['state'] == 'ended'})"
+	begin workflow run flow.yaml --timeout 60s
+	until_true grep -qs 2 effects
+	kill_tasks
+}
+
+# shellcheck disable=SC2046 # one word each
+kill_tasks() {
+	kill -KILL $(pgrep -f "workflow chunk $PWD/")
+}
+
+@test "a part that was preempted, not started by its node, or ended at a time limit is placed again after a wait, but for what it has done" {
+	for how in preempted boot_failed timeout; do
+		ended_as "$how"
+		touch go
+		finish
+		envelope 0
+		[ "$(xargs <effects)" = '1 2 2 3' ]
+		[ "$(sql "select generation from chunks where run = '$(run_id)'")" = 2 ]
+		[ "$(sql "select max(submitted_ms) - min(ended_ms) >= 900 from placements where run = '$(run_id)'")" = 1 ]
+		kill_queue
+	done
+}
+
+kill_queue() {
+	kill -KILL "$(pgrep -f "batch_queue.py serve $PWD/queue")"
+	rm -r queue
+}
+
+@test "a part that somebody else has cancelled fails the step with UNAVAILABLE, and resume places it again" {
+	ended_as cancelled
+	finish
+	envelope 12
+	expect 'e.error.code == "UNAVAILABLE" and "somebody cancelled it in the queue" in e.error.message'
+	[ "$(xargs <effects)" = '1 2' ]
+	touch go
+	call workflow resume @last
+	envelope 0
+	[ "$(xargs <effects)" = '1 2 2 3' ]
+}
+
+@test "what the queue says of one task that can't be read leaves that one open, and no other; stderr has it" {
+	seq 10 >items.txt
+	by_programs <<-YAML
+		- shell: echo "\$item" >>'$PWD/effects'; until [ -e '$PWD/go' ]; do sleep 0.05; done
+		  env: { item: "\${item}" }
+		  idempotent: true
+	YAML
+	answering "'2' not in tasks or os.path.exists('$PWD/mended') or tasks.update({'2': 'half a li'})"
+	begin workflow run flow.yaml --timeout 60s
+	until_true written 2
+	kill_tasks
+	until_true recorded 'select 1 from chunks where chunk = 1 and generation = 2'
+	[ "$(sql 'select generation from chunks where chunk = 2')" = 1 ]
+	until_true grep -q "can't be read: .*half a li" err.txt
+	touch mended go
+	finish
+	envelope 0
+	[ "$(sort -n effects | xargs)" = '1 1 2 3 4 5 6 6 7 8 9 10' ]
+}
+
+@test "a submission that the site refuses ends the step, and what else is placed of it is cancelled" {
+	seq 15 >items.txt
+	by_programs <<-YAML
+		- shell: echo "\$item" >>'$PWD/effects'; [ "\$item" -lt 6 ] || sleep 600.25
+		  env: { item: "\${item}" }
+	YAML
+	cat >submit.sh <<-SH
+		echo >>submitted
+		[ "\$(wc -l <submitted)" = 3 ] || exec python3 "$ROOT/tests/cli/lib/batch_queue.py" submit "$PWD/queue"
+		until grep -qx 6 effects; do sleep 0.05; done
+		cat >/dev/null
+		echo '{"error": {"kind": "refused", "message": "no such account"}}'
+	SH
+	sed -i -e "s|submit: \[[^]]*\]|submit: [sh, $PWD/submit.sh]|" -e 's/kind: command,/& at_once: 1,/' flow.yaml
+	call workflow run flow.yaml --timeout 60s
+	envelope 4
+	expect 'e.error.code == "PRECONDITION" and "no such account" in e.error.message and e.error.side_effects == "partial"'
+	[ "$(wc -l <submitted)" = 3 ]
+	[ "$(xargs <effects)" = '1 2 3 4 5 6' ]
+	[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]
+	[ "$(sql 'select count(*) from placements where state <> "over"')" = 0 ]
+}
+
 @test "a wall clock that jumps an hour while steps are placed delays nothing" {
 	dynamic_only "preloads nothing"
 	"${CC:-cc}" -D_GNU_SOURCE -shared -fPIC -fno-builtin -o clock.so "$ROOT/tests/fault/clock.c" -ldl

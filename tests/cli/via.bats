@@ -510,6 +510,18 @@ secrets_there() {
 	[ "$(secrets_there)" -eq 0 ]
 }
 
+@test "a folder that goes from the host while the step runs ends the step with its path, and its tasks" {
+	there < <(items 3 600.25)
+	begin workflow run flow.yaml
+	until_true [ -s did ]
+	rm -r ssh/home/work/runner-*
+	finish
+	envelope 4
+	expect "e.error.code == 'PRECONDITION' and '$PWD/ssh/home/work/runner-' in e.error.message and e.error.side_effects == 'partial'"
+	expect 'e.error.suggestion.startswith("Put it back")'
+	until_true eval '[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]'
+}
+
 @test "a run that is cut off says which of its tasks may still run" {
 	LINKED=yes there < <(items 2 600.25)
 	begin workflow run flow.yaml

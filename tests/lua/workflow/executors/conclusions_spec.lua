@@ -46,6 +46,7 @@ describe("the rules for a chunk that was placed", function()
 	end
 
 	it("place again what was lost, later and later, and not forever", function()
+		assert.same({ 4, 5 }, { conclusions.MISSES, conclusions.FAILURES }) -- as the page says
 		local chunk, last = { memory = 1, failures = 0 }, 0
 		for _ = 1, conclusions.FAILURES do
 			local after = conclusions.after("lost", chunk, 1)

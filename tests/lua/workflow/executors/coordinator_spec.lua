@@ -226,13 +226,29 @@ describe("the coordinator", function()
 		local cluster = worlds.fake.new { seed = 6, faults = { busy = 1 } }
 		local began = cluster.now_ms
 		local problem, left = to_the_end(cluster, { items = 12 })
-		assert.same({ "UNAVAILABLE", {} }, { problem.code, left })
-		assert.is_true(cluster.now_ms - began > 3600000 and cluster.submissions <= 100)
+		assert.same({ "UNAVAILABLE", {}, 100 }, { problem.code, left, cluster.submissions })
+		assert.is_true(cluster.now_ms - began > 3600000 and cluster.now_ms - began < 100 * 61000)
 		cluster = worlds.fake.new { seed = 6, faults = { unreachable = 1 }, item_ms = 1000000000 }
 		began = cluster.now_ms
 		problem = to_the_end(cluster, { items = 3, executor = { poll_ms = 600000 } })
 		assert.equal("UNAVAILABLE", problem.code)
 		assert.is_true(cluster.now_ms - began > 24 * 3600000)
+	end)
+
+	it("submits the same to a busy queue later and later, and as long as something of the step is in it", function()
+		local cluster = worlds.fake.new { seed = 6, item_ms = 3 * 3600000, nodes = 1 }
+		local times, options = {}, { items = 12, executor = { poll_ms = 5000, at_once = 1 } }
+		function cluster.happens(_, what)
+			local is_busy = what == "busy" and cluster.jobs > 0 and #times < 300
+			times[#times + 1] = is_busy and cluster.now_ms or nil
+			return is_busy
+		end
+		assert.is_nil((to_the_end(cluster, options)))
+		assert.equal(300, #times)
+		for i = 2, #times do
+			local waited = times[i] - times[i - 1]
+			assert.is_true(waited >= math.min(1000 << math.min(i - 2, 6), 60000) and waited <= 65000, i .. ": " .. waited)
+		end
 	end)
 
 	it("takes results over while the queue does not answer", function()
