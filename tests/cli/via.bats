@@ -331,6 +331,8 @@ back() {
 	rm -r ssh/home/work/runner-*
 	call workflow resume @last
 	envelope 4
+	expect 'e.error.code == "PRECONDITION" and e.error.side_effects == "partial"'
+	expect '[w.code for w in e.warnings] == ["TASKS_LEFT"] and "may still run on q" in e.warnings[0].message'
 	call workflow cancel @last
 	envelope 0
 	until_true eval '[ -z "$(pgrep -f "workflow chunk $PWD/" || true)" ]'

@@ -113,6 +113,11 @@ local function folder_of(run, step, key, place, executor, row)
 	return step_folder.create(run, step, key, place, executor, row.number, row.directory)
 end
 
+local function warn_left(run, key, executor, count)
+	attempt.warn("TASKS_LEFT", ("Step %s: %s of its tasks may still run on %s"):format(key, count or "some", executor.name),
+		{ step = key, run = run.id })
+end
+
 -- The unit's row is there before its folder, and its folder before any placement.
 local function unit_of(run, step, key, place, executor, items)
 	local row = run.db:unit(run.id, key)
@@ -126,7 +131,12 @@ local function unit_of(run, step, key, place, executor, items)
 		placements.plan_failed(db, run.id, key)
 	end)
 	row = row or run.db:unit(run.id, key)
-	local unit = folder_of(run, step, key, place, executor, row)
+	local ok, unit = pcall(folder_of, run, step, key, place, executor, row)
+	if not ok and type(unit) == "table" and #run.db:live_placements(run.id, key) > 0 then -- of an earlier process
+		warn_left(run, key, executor)
+		unit.side_effects = "partial"
+	end
+	unit = ok and unit or error(unit, 0)
 	run.db:together(placements.set_unit, run.id, key, { executor = step.on, kind = executor.kind, directory = unit.dir,
 		settings = settings_of(executor, step) })
 	return unit, row
@@ -229,11 +239,6 @@ local function own(run, key, unit)
 	errors.raise("LOCK_HELD", ("Step %s of run %s is coordinated by another process"):format(key, run.id),
 		{ retryable = false, suggestion = "Wait for it to end, or end it on its machine", context = { run = run.id, step_key = key,
 			owner_pid = about and about.pid, lock_file = path } })
-end
-
-local function warn_left(run, key, executor, count)
-	attempt.warn("TASKS_LEFT", ("Step %s: %s of its tasks may still run on %s"):format(key, count or "some", executor.name),
-		{ step = key, run = run.id })
 end
 
 -- The host of ssh may not be there just now.
