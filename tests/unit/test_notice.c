@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../../src/common/xio.h"
+#include "../../src/supervisor/beat.h"
 #include "../../src/supervisor/decide.h"
 #include "../../src/supervisor/line.h"
 #include "../../src/supervisor/notice.h"
@@ -38,6 +39,7 @@ static int open_run(void **state UNUSED)
 
 static int close_run(void **state UNUSED)
 {
+	beat_release(&run);
 	run_close(&run);
 	xclose(&ours);
 	xclose(&theirs);
