@@ -7,6 +7,7 @@ local display = require "runner.core.display"
 local host = require "runner.host"
 local json = require "runner.json"
 local json_schema = require "runner.core.json_schema"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -71,96 +72,105 @@ local function sort(list)
 	end
 end
 
-local as_meant
-
--- Only what differs is written: the table is the author's.
-local function put(t, key, schema, depth)
-	local old = t[key]
-	local new = as_meant(old, schema, depth)
-	if new ~= old then
-		t[key] = new
-	end
+local function copied(value)
+	return setmetatable(tables.add({}, value), getmetatable(value))
 end
 
--- An empty Lua table is a list where the schema says so (REQ-F-074). Only tables that the
--- schema describes are looked into.
-local function table_as_meant(value, schema, depth)
+-- An empty Lua table is a list where the schema says so (REQ-F-074).
+local function list_as_meant(value, schema)
 	if next(value) == nil and takes(schema, "array") and not takes(schema, "object") and not getmetatable(value) then
-		json.array(value)
-	end
-	for name, below in next, type(schema.properties) == "table" and schema.properties or {} do
-		put(value, name, below, depth + 1)
-	end
-	if type(schema.items) == "table" and not json.is_array(schema.items) then
-		for i = 1, #value do
-			put(value, i, schema.items, depth + 1)
-		end
+		return json.array {}
 	end
 	if schema.ordered == false and json.is_array(value) then
+		value = copied(value)
 		sort(value)
-	end
-end
-
-function as_meant(value, schema, depth)
-	if type(schema) ~= "table" or depth > DEPTH_MAX then
-		return value
-	elseif type(value) == "string" then
-		return text_as_meant(value, schema)
-	elseif type(value) == "table" then
-		table_as_meant(value, schema, depth)
 	end
 	return value
 end
 
--- --- secrets ----------------------------------------------------------------------------------
+local MEANT = { text = text_as_meant, list = list_as_meant }
 
--- A copy in which fields declared `high_entropy` are marks (REQ-F-058), where there is one.
-local function veiled(value, schema, depth)
+-- Fields declared `high_entropy` are marks (REQ-F-058).
+local VEILED = {
+	text = function(text, schema) return schema.high_entropy and require("runner.core.mask").token_mark(text) or text end,
+	list = function(value) return value end,
+}
+
+local rewritten
+
+local function put(out, value, key, schema, of, depth)
+	local old = value[key]
+	local new = rewritten(old, schema, of, depth)
+	if new ~= old then
+		out = out ~= value and out or copied(value)
+		out[key] = new
+	end
+	return out
+end
+
+-- What `of` makes of what the schema describes: a copy where something differs, since the table is the author's.
+function rewritten(value, schema, of, depth)
 	if type(schema) ~= "table" or depth > DEPTH_MAX then
 		return value
-	elseif type(value) == "string" then
-		return schema.high_entropy and require("runner.core.mask").token_mark(value) or value
 	elseif type(value) ~= "table" then
-		return value
+		return type(value) == "string" and of.text(value, schema) or value
 	end
-	local out
-	local function put_below(key, below)
-		local new = veiled(value[key], below, depth + 1)
-		if new ~= value[key] then
-			out = out or setmetatable(table.move(value, 1, #value, 1, {}), getmetatable(value))
-			out[key] = new
-		end
-	end
+	local out = value
 	for name, below in next, type(schema.properties) == "table" and schema.properties or {} do
-		put_below(name, below)
+		out = put(out, value, name, below, of, depth + 1)
 	end
-	for i = 1, type(schema.items) == "table" and #value or 0 do
-		put_below(i, schema.items)
+	local below = type(schema.items) == "table" and not json.is_array(schema.items) and schema.items
+	for i = 1, below and #value or 0 do
+		out = put(out, value, i, below, of, depth + 1)
 	end
-	for key, v in next, out and value or {} do
-		if out[key] == nil then
-			out[key] = v
+	return of.list(out, schema)
+end
+
+-- Whether anything may differ.
+local function says(schema, depth)
+	if type(schema) ~= "table" or depth > DEPTH_MAX then
+		return false
+	elseif schema.format == "binary" or schema.format == "path" or schema.high_entropy or schema.ordered == false
+		or takes(schema, "array") then
+		return true
+	end
+	for _, below in next, type(schema.properties) == "table" and schema.properties or {} do
+		if says(below, depth + 1) then
+			return true
 		end
 	end
-	return out or value
+	return says(schema.items, depth + 1)
+end
+
+---What becomes of a row before it is written: bytes are base64 while they are bytes still.
+---@param schema any output_schema of the whole result
+---@param goes_out? boolean nothing else veils it
+---@return (fun(row: table): table)? nil: nothing
+function M.of_rows(schema, goes_out)
+	for _, name in ipairs { "properties", "items", "items" } do
+		schema = type(schema) == "table" and schema[name]
+	end
+	return says(schema, 0) and function(row)
+		row = rewritten(row, schema, MEANT, 0)
+		return goes_out and not attempt.framework.unmask and rewritten(row, schema, VEILED, 0) or row
+	end or nil
 end
 
 -- --- the check --------------------------------------------------------------------------------
 
 ---Check a result, and warn of what breaks the schema.
----@param data any what `run` returned; empty tables that are meant as lists become lists
+---@param data any what `run` returned
 ---@param schema table of the declaration
 ---@return any data as the envelope holds it
 function M.result(data, schema)
-	data = attempt.wrap(data)
-	data = as_meant(data, schema, 0)
+	data = rewritten(attempt.wrap(data), schema, MEANT, 0)
 	local ok, problems = pcall(json_schema.problems, schema, data)
 	if ok and problems[1] then
 		local texts = json_schema.texts(problems, SHOWN)
 		attempt.warn("OUTPUT_SCHEMA_MISMATCH", "The result breaks the command's output_schema: " .. texts[1],
 			{ problems = texts, count = #problems })
 	end
-	return attempt.framework.unmask and data or veiled(data, schema, 0)
+	return attempt.framework.unmask and data or rewritten(data, schema, VEILED, 0)
 end
 
 ---The same of a result that has the declared form still.

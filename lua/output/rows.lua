@@ -39,19 +39,28 @@ local function of_dry_run(row)
 	return copy
 end
 
+local meant ---@type (fun(row: table): table)? what output_schema makes of a row
+local notes = { nonfinite = 0, repaired = 0 } -- what the encoder had to change
+
+local function note(nonfinite, repaired)
+	notes.nonfinite, notes.repaired = notes.nonfinite + nonfinite, notes.repaired + repaired
+end
+
 local function with_attempt(a, row)
 	row = a.dry_run and of_dry_run(row) or row
 	row = a.mask and a.mask(row) or row
+	row = meant and meant(row) or row
 	row = a.framework.fields and require("runner.output.list").pick_row(row, a.framework.fields) or row
 	return a.command.rows_may_repeat and tables.add({ attempt = a.launch.attempt }, row) or row
 end
 
 local function encoded(a, row)
 	row = with_attempt(a, row)
-	local text, why = json.encode(row, { max = emit.MAX, envelope = true })
+	local text, why, changed = json.encode(row, { max = emit.MAX, envelope = true })
 	if not text then
 		return nil, why
 	end
+	note(changed.nonfinite, changed.repaired)
 	local veiled = a.veil(row, text)
 	if veiled then
 		row, text = veiled, json.encode(veiled, { max = emit.MAX, envelope = true })
@@ -62,7 +71,8 @@ end
 -- --- where a row goes: add(row) → problem?, finish(facts) → data --------------------------
 
 local function lines(a)
-	local changes, unmask = a.dry_run or a.framework.fields or a.command.rows_may_repeat, a.framework.unmask
+	local changes = a.dry_run or a.framework.fields or a.command.rows_may_repeat or meant
+	local unmask = a.framework.unmask
 	local function add(row)
 		row = (changes or a.mask) and with_attempt(a, row) or row
 		local problem = emit.row(row, unmask)
@@ -139,6 +149,13 @@ local function count_effects(a, rows)
 	end
 end
 
+local function warn_repairs()
+	note(emit.changed())
+	if notes.nonfinite + notes.repaired > 0 then
+		require("runner.output.delivery").warn_repairs(notes)
+	end
+end
+
 ---Before `run`: tell the supervisor what will come on stdout, and take rows from now on.
 ---@param a runner.Attempt
 ---@return runner.Rows? nil: this call has none
@@ -148,7 +165,9 @@ function M.open(a)
 	if type(streams) == "string" then -- an argument switches it on
 		streams = a.parsed.values[streams]
 	end
-	local rows = streams and place_of(a)(a) or nil
+	local place = streams and place_of(a)
+	meant = place and command.output_schema and require("runner.output.checked").of_rows(command.output_schema, place ~= kept)
+	local rows = place and place(a) or nil
 	if rows and command.danger_level ~= "safe" then
 		count_effects(a, rows)
 	end
@@ -158,6 +177,11 @@ function M.open(a)
 	if not rows then
 		return nil
 	end
+	a.at_end(function(answer)
+		if written or answer.success then
+			warn_repairs()
+		end
+	end)
 	if written then
 		display.set { output_schema = false } -- the declared one is that of the whole result
 	end

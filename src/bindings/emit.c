@@ -6,6 +6,7 @@
  *                  to see them, or they are masked); a text: why it can't be written
  *   method(ctx, otherwise, shown)  ctx:emit itself, for rows that are written as they are: what is no plain row, or can't be
  *                  written so, is `otherwise`'s, which gets the same arguments
+ *   changed()      how many numbers and strings of the rows that were sent are not what they were, as json.encode counts them
  *   MAX            bytes of a row at most
  */
 #include <lauxlib.h>
@@ -22,6 +23,11 @@
 #define MARK     lua_upvalueindex(2)
 #define KEPT_MAX ((size_t)256 << 10) /* bytes of memory that the next row gets */
 
+struct emitter {
+	struct json_room room;
+	lua_Integer nonfinite, repaired; /* of all rows that were sent */
+};
+
 static void release(struct json_room *room)
 {
 	buf_release(&room->out);
@@ -32,7 +38,7 @@ static void release(struct json_room *room)
 
 static int room_gc(lua_State *L)
 {
-	release(luaL_checkudata(L, 1, TYPE));
+	release(&((struct emitter *)luaL_checkudata(L, 1, TYPE))->room);
 	return 0;
 }
 
@@ -52,7 +58,8 @@ enum written { SENT, HOLDS_SECRET, REFUSED };
 /* The row at the index. Raises only when the supervisor can't be reached. */
 static enum written write_row(lua_State *L, int at, bool shown)
 {
-	struct json_room *room = lua_touserdata(L, ROOM);
+	struct emitter *emitter = lua_touserdata(L, ROOM);
+	struct json_room *room = &emitter->room;
 	size_t start, text;
 
 	make_empty(room);
@@ -65,12 +72,14 @@ static enum written write_row(lua_State *L, int at, bool shown)
 	frame_end_field(&room->out, text);
 	(void)frame_end(&room->out, start); /* its cap is larger than a row */
 	channel_send(L, &room->out);
+	emitter->nonfinite += room->nonfinite;
+	emitter->repaired += room->repaired;
 	return SENT;
 }
 
 static int l_row(lua_State *L)
 {
-	const struct json_room *room = lua_touserdata(L, ROOM);
+	const struct emitter *emitter = lua_touserdata(L, ROOM);
 
 	luaL_checktype(L, 1, LUA_TTABLE);
 	switch (write_row(L, 1, lua_toboolean(L, 2))) {
@@ -79,9 +88,18 @@ static int l_row(lua_State *L)
 		lua_pushboolean(L, 0);
 		return 1;
 	default:
-		lua_pushlstring(L, buf_cstr(&room->message), room->message.len);
+		lua_pushlstring(L, buf_cstr(&emitter->room.message), emitter->room.message.len);
 		return 1;
 	}
+}
+
+static int l_changed(lua_State *L)
+{
+	const struct emitter *emitter = lua_touserdata(L, ROOM);
+
+	lua_pushinteger(L, emitter->nonfinite);
+	lua_pushinteger(L, emitter->repaired);
+	return 2;
 }
 
 /* --- ctx:emit ------------------------------------------------------------------------- */
@@ -133,6 +151,7 @@ static int l_method(lua_State *L)
 /* --- the module ------------------------------------------------------------------------- */
 
 static const luaL_Reg functions[] = {
+	{ "changed", l_changed },
 	{ "method", l_method },
 	{ "row", l_row },
 	{ NULL, NULL },
@@ -140,13 +159,13 @@ static const luaL_Reg functions[] = {
 
 int luaopen_runner_emit(lua_State *L)
 {
-	struct json_room *room;
+	struct emitter *emitter;
 
 	luaL_newlibtable(L, functions);
 	lua_pushinteger(L, (lua_Integer)ROW_MAX);
 	lua_setfield(L, -2, "MAX");
-	room = lua_newuserdatauv(L, sizeof(*room), 0);
-	*room = (struct json_room){ BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
+	emitter = lua_newuserdatauv(L, sizeof(*emitter), 0);
+	*emitter = (struct emitter){ .room = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT, 0, 0 } };
 	luaL_newmetatable(L, TYPE);
 	lua_pushcfunction(L, room_gc);
 	lua_setfield(L, -2, "__gc");

@@ -767,6 +767,8 @@ int json_lua_append(lua_State *L, int at, const void *mark, size_t max, struct j
 	};
 
 	status = encode_whole(&e, at);
+	room->nonfinite = e.nonfinite;
+	room->repaired = e.repaired;
 	lua_settop(L, top);
 	return status;
 }

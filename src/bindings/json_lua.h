@@ -22,6 +22,7 @@ int json_lua_encode(lua_State *L);
 /* What a value is written with. Only `out` has anything to say between two calls. */
 struct json_room {
 	struct buf out, members, sorted, message;
+	lua_Integer nonfinite, repaired; /* of the last value: numbers and strings that had to be changed */
 };
 
 /*
