@@ -142,6 +142,52 @@ function M.asker(earlier)
 	return out
 end
 
+local function is_alike(one, other)
+	for name, link in pairs(other.namespaces) do
+		if one.namespaces[name] ~= link then
+			return false
+		end
+	end
+	return one.boot == other.boot and one.uid == other.uid and one.cgroup == other.cgroup and one.shell == other.shell
+		and one.terminal == other.terminal
+end
+
+-- What has ended is above nobody.
+local function without_ended(asker)
+	for name in pairs(asker.processes) do
+		local p = process(math.tointeger(tonumber(name:match "^%d+")) or 0)
+		asker.processes[name] = p and p.name == name or nil
+	end
+	return asker
+end
+
+---All that have asked the same, with this call. One that asks again and again is one.
+---@param list table[] of M.asker()
+---@return table[]
+function M.askers(list)
+	local own = M.asker()
+	for i, one in ipairs(list) do
+		if is_alike(one, own) then
+			list[i] = M.asker(without_ended(one))
+			return list
+		end
+	end
+	list[#list + 1] = own
+	return list
+end
+
+---Does this call descend from that process?
+---@param pid integer
+---@return boolean
+function M.descends(pid)
+	for _, p in ipairs(ancestors(true)) do
+		if p.pid == pid then
+			return true
+		end
+	end
+	return false
+end
+
 ---What a job has in its environment.
 ---@return string
 function M.handed()

@@ -10,14 +10,19 @@ local host = require "runner.host"
 local json = require "runner.json"
 local ledger = require "runner.ledger"
 local scope = require "runner.core.scope"
+local tables = require "runner.core.tables"
 local visible = require "runner.core.visible"
 
 local M = {}
 
 local TTL_MS, KEPT_MS = 24 * 3600 * 1000, 30 * 24 * 3600 * 1000
-local MOST = 100 -- that wait, of a project and a subject
+local MOST, ASKERS = 100, 32 -- that wait, of a project and a subject; of one
 local BYTES, SHOWN = 64 << 10, 20 -- of one; lines of what it would affect
+local LINE = 5000 -- bytes of what decides a call, each of which is shown whole
 local SURROUNDINGS = { "RUNNER_CLIENT", "RUNNER_CONTEXT", "RUNNER_PATH", "RUNNER_POLICY", "RUNNER_SERVED" }
+-- Flags that decide how the answer looks, who confirms, or what is read in their place (deciding). All others decide the call.
+local FORM = tables.set [[format quiet verbose debug no_color width meta plain max_bytes yes non_interactive confirm_destructive
+	cwd config context no_config policy raw_payload]]
 
 -- --- which calls ------------------------------------------------------------------------------
 
@@ -29,15 +34,19 @@ local function is_for_person(a)
 		or os.getenv "RUNNER_AUTOMATION" or needs and needs ~= "")
 end
 
--- Its words as they are called again: the answer is JSON then.
-local function words_of(argv)
-	local out, i = json.array {}, 1
+-- Its words as they are called again: the answer is JSON then. A command's own `format` stays.
+local function words_of(a)
+	local out, argv, i, own = json.array {}, a.call.argv, 1, false
+	for _, row in ipairs(a.command.args) do
+		own = own or row.name == "format"
+	end
 	while argv[i] do
+		local name, value = argv[i]:match "^%-%-([%w-]+)(=?)"
 		if argv[i] == "--" then
 			return table.move(argv, i, #argv, #out + 1, out)
-		elseif argv[i] == "--format" then
-			i = i + 1
-		elseif not argv[i]:find "^%-%-format=" then
+		elseif name == "runner-format" or name == "format" and not (own and i > a.call.in_front) then
+			i = value == "" and i + 1 or i
+		else
 			out[#out + 1] = argv[i]
 		end
 		i = i + 1
@@ -59,14 +68,40 @@ local function surroundings(a)
 	return env
 end
 
--- Equal calls have the same key; and as long as the command's file is the same, the same digest.
+-- All that decides what a call does, besides its project, its command, its arguments and whose it is: a name and a value each. It is in the
+-- key, in the digest and in the question. What is `inside` the project goes without saying.
+local function deciding(a)
+	local root, list = scope.project(), {}
+	local function add(name, value, inside)
+		list[#list + 1] = value ~= nil and { name = name, value = value, inside = inside } or nil
+	end
+	local here, place = host.getcwd() or "", a.place
+	add("Directory", here, true) -- which the question has
+	add("Called in", place.came_from ~= here and place.came_from or nil)
+	add("Its paths begin in", place.stands ~= here and place.stands ~= place.came_from and place.stands or nil)
+	add("Context", os.getenv "RUNNER_CONTEXT")
+	local file, path, settings = a.project.file, a.command.path, place.settings or {}
+	add("Settings", settings.none and "none" or file, not settings.config and file == root .. "/runner.lua")
+	add("Command file", path, root ~= "" and path ~= nil and path:sub(1, #root + 1) == root .. "/")
+	add("RUNNER_PATH", os.getenv "RUNNER_PATH")
+	for _, name in ipairs(tables.sorted_keys(a.parsed.framework_given)) do
+		if a.parsed.framework_given[name] == "flag" and not FORM[name] then
+			add("--" .. name:gsub("_", "-"), a.framework[name])
+		end
+	end
+	return list
+end
+
+local function digest_of(path)
+	return path and ledger.digest(assert(fs.read(path))) or ""
+end
+
+-- Equal calls have the same key; and as long as the files of its command and its settings are the same, the same digest.
 local function identity(a)
-	local call = confirmation.call()
-	local dir = a.place.came_from or host.getcwd() or ""
-	local key = ledger.digest(assert(json.encode { scope.project(), scope.subject() or "", dir, a.name, call.arguments }))
-	local path = a.command.path
-	local text = path and assert(fs.read(path)) or ""
-	return { key = key, digest = ledger.digest(key .. a.command.digest .. ledger.digest(text)), call = call, dir = dir }
+	local call, decides = confirmation.call(), deciding(a)
+	local key = ledger.digest(assert(json.encode { scope.project(), scope.subject() or "", a.name, call.arguments, decides }))
+	return { key = key, digest = ledger.digest(key .. a.command.digest .. digest_of(a.command.path) .. digest_of(a.project.file)),
+		call = call, decides = decides, dir = a.place.came_from or host.getcwd() or "" }
 end
 
 local function has_secrets(a)
@@ -78,17 +113,32 @@ local function has_secrets(a)
 	return a.secrets and true or false
 end
 
--- Why it can't be made again as it is, as the rest of a sentence; or what is kept of it.
-local function kept(a, is, affected)
+-- Why it can't be made again as it is, as the rest of a sentence.
+local function hindrance(a)
 	if has_secrets(a) then
 		return "it may have a secret"
+	elseif a.framework.unmask then -- also where we read its envelope ourselves (lua/core/own_flags.lua)
+		return "its answer may have secrets (--unmask), or it is one of several calls (runner + a + b): make it by itself"
 	elseif a.command.stdin or a.call.has_stdin or a.framework.input_file then
 		return "it reads its input"
-	elseif a.raw or a.framework.stream ~= nil then
-		return "its stdout isn't one answer"
+	elseif a.raw or a.framework.stream ~= nil or a.framework.output then
+		return "its answer isn't on stdout alone"
+	end
+end
+
+-- Why it can't be kept, or what is kept of it.
+local function kept(a, is, affected)
+	local why = hindrance(a)
+	if why then
+		return why
+	end
+	for _, row in ipairs(is.decides) do
+		if #visible.one_line(row.value, math.huge) > LINE then
+			return ("%s is too long to be shown"):format(row.name)
+		end
 	end
 	local client = os.getenv "RUNNER_CLIENT"
-	local text = json.encode { words = words_of(a.call.argv), env = surroundings(a), cwd = is.dir, command = is.call.command,
+	local text = json.encode { words = words_of(a), env = surroundings(a), cwd = is.dir, command = is.call.command,
 		arguments = is.call.arguments, would_affect = affected, client = client and json.decode(client) or nil }
 	if not text or #text > BYTES then
 		return "its arguments can't be kept, or are too long"
@@ -103,6 +153,9 @@ end
 local function shown(is, affected)
 	local lines = visible.argument_lines(is.call.arguments)
 	table.insert(lines, 1, lines[1] and "Arguments:" or "Arguments: none")
+	for _, row in ipairs(is.decides) do
+		lines[#lines + 1] = not row.inside and ("%s: %s"):format(row.name, visible.one_line(row.value, LINE)) or nil
+	end
 	lines[#lines + 1] = "It would affect:"
 	for i = 1, math.min(#affected, SHOWN) do
 		lines[#lines + 1] = "  " .. visible.one_line(affected[i])
@@ -114,8 +167,9 @@ end
 local DOUBTS = "SELECT id FROM approvals WHERE kind = 'call' AND key = ? AND state = 'approved' AND outcome IS NULL"
 
 local function message_of(db, is)
-	local doubt = db:row(DOUBTS, is.key)
-	return visible.text(("Run '%s' in %s%s?%s"):format(is.call.command, is.dir, scope.subject() and (" for %s"):format(scope.subject()) or "",
+	local doubt, context = db:row(DOUBTS, is.key), (os.getenv "RUNNER_CONTEXT" or ""):match "^[^#]+"
+	return visible.text(("Run '%s' in %s%s%s?%s"):format(is.call.command, is.decides[1].value, context
+		and (", context %s,"):format(context) or "", scope.subject() and (" for %s"):format(scope.subject()) or "",
 		doubt and (" The same call is in doubt: %s began and did not end"):format(doubt.id) or ""))
 end
 
@@ -133,11 +187,23 @@ local function person_of(row)
 	return by.by == "default" and "default" or by.user or by.uid or "?"
 end
 
--- The answer that the call had when a person let it run.
+-- When it was rejected, or had ended; nil: it has not, or nobody knows.
+local function ended_ms(row)
+	local envelope = row.outcome and json.decode(row.outcome)
+	return envelope and (envelope.ended_ms or row.decided_ms) or row.state == "rejected" and row.decided_ms or nil
+end
+
+-- The answer that the call had when a person let it run, with its warnings.
 local function outcome(row)
-	local envelope = json.decode(row.outcome)
-	attempt.warn("APPROVED_CALL", ("This is what came of the call when %s let it run (%s); made again, it asks anew"):format(person_of(row),
-		row.id), { approval = row.id, decided = host.rfc3339(row.decided_ms) })
+	local envelope, minutes = json.decode(row.outcome), (host.wall_ms() - ended_ms(row)) // 60000
+	attempt.warn("APPROVED_CALL", ("This is what came of the call when %s let it run (%s), %d minute%s ago; made again, it asks anew"):format(
+		person_of(row), row.id, minutes, minutes == 1 and "" or "s"), { approval = row.id, decided = host.rfc3339(row.decided_ms) })
+	for _, warning in ipairs(envelope.warnings or {}) do
+		attempt.warn(warning.code, warning.message, warning.context)
+	end
+	for name, value in pairs(envelope.meta or {}) do
+		host.send("META", { name = name, data = json.encode(value, { envelope = true }) }, true)
+	end
 	local e = envelope.error
 	if envelope.ok then
 		return { success = true, data = envelope.data }
@@ -174,7 +240,7 @@ end
 
 local LAST = "SELECT * FROM approvals WHERE kind = 'call' AND key = ? AND told = 0 AND state <> 'replaced' ORDER BY asked_ms DESC LIMIT 1"
 local EXPIRE = [[UPDATE approvals SET state = 'rejected', decided_ms = ?2, decided_by = '{"by":"default"}', why = 'nobody decided in time'
-	WHERE kind = 'call' AND key = ?1 AND state = 'pending' AND deadline_ms <= ?2 RETURNING *]]
+	WHERE kind = 'call' AND project = ?1 AND subject IS ?3 AND state = 'pending' AND deadline_ms <= ?2 RETURNING *]]
 local ASK = [[
 	INSERT INTO approvals (id, kind, project, key, digest, state, asked_ms, deadline_ms, fallback, asker, message, shown, subject, call)
 	VALUES (?, 'call', ?, ?, ?, 'pending', ?, ?, 'reject', ?, ?, ?, ?, ?) RETURNING *]]
@@ -183,8 +249,8 @@ local COUNT = "SELECT count(*) AS n FROM approvals WHERE kind = 'call' AND state
 local FORGET = "DELETE FROM approvals WHERE kind = 'call' AND state <> 'pending' AND asked_ms < ?"
 
 -- In the audit ledger, or it stays as it is.
-local function expire(db, key)
-	for _, row in ipairs(db:rows(EXPIRE, key, host.wall_ms())) do
+local function expire(db, now)
+	for _, row in ipairs(db:rows(EXPIRE, scope.project(), now, scope.subject())) do
 		local problem = confirmation.decided("declined", { by = "default", reason = row.why, approval = row.id })
 		if problem then
 			error(problem, 0)
@@ -192,15 +258,17 @@ local function expire(db, key)
 	end
 end
 
--- What waits with another file asks anew.
+-- What waits with other files asks anew; and after a day it is another wish.
 local function last(db, is)
-	expire(db, is.key)
+	local now = host.wall_ms()
+	expire(db, now)
+	db:run(FORGET, now - KEPT_MS)
 	local row = db:row(LAST, is.key)
 	if row and row.state == "pending" and row.digest ~= is.digest then
 		db:run("UPDATE approvals SET state = 'replaced' WHERE id = ?", row.id)
 		return nil
 	end
-	return row
+	return row and (ended_ms(row) or now) > now - TTL_MS and row or nil
 end
 
 local function look(db, is)
@@ -213,14 +281,18 @@ end
 
 local function ask(db, is, affected, text)
 	local row, now = last(db, is), host.wall_ms()
-	if row and row.state == "pending" then -- another call was faster
-		return row
+	local waiting = row and row.state == "pending" and row or nil
+	local askers = require("runner.core.person").askers(waiting and json.decode(waiting.asker) or {})
+	if #askers > ASKERS then
+		return nil, ("more than %d have asked for it"):format(ASKERS)
+	elseif waiting then -- or another call was faster: whoever has asked doesn't decide
+		db:run("UPDATE approvals SET asker = ? WHERE id = ?", assert(json.encode(askers)), waiting.id)
+		return waiting
 	elseif db:row(COUNT, scope.project(), scope.subject()).n >= MOST then
 		return nil, ("%d calls wait already"):format(MOST)
 	end
-	db:run(FORGET, now - KEPT_MS)
 	return db:row(ASK, ("apr_%013x"):format(host.random() & (1 << 52) - 1), scope.project(), is.key, is.digest, now, now + TTL_MS,
-		assert(json.encode(require("runner.core.person").asker())), message_of(db, is), shown(is, affected), scope.subject(), text)
+		assert(json.encode(askers)), message_of(db, is), shown(is, affected), scope.subject(), text)
 end
 
 -- Nothing runs where the table can't be read or written: the call is refused as any other.
@@ -251,7 +323,7 @@ end
 ---@param a runner.Attempt
 ---@return runner.Answer?
 function M.answer(a)
-	if not is_for_person(a) then
+	if not is_for_person(a) or hindrance(a) then
 		return nil
 	end
 	local is = identity(a)
@@ -293,13 +365,27 @@ function M.refused(a, affected)
 	return waits(row, affected)
 end
 
+local RUNS = "SELECT owner FROM approvals WHERE id = ? AND kind = 'call' AND digest = ? AND state = 'approved' AND outcome IS NULL"
+
+-- Does whoever has it run make this very call?
+local function is_made_by_owner(row)
+	return require("runner.state.idempotency_keys").is_alive(row.owner)
+		and require("runner.core.person").descends(math.tointeger(tonumber(row.owner:match "^%d+")))
+end
+
 ---Why this call isn't the one that a person has approved; nil: it is.
 ---@param a runner.Attempt
 ---@return runner.Error?
 function M.changed(a)
-	if identity(a).digest ~= a.call.approved.digest then
-		return errors.new("CONFLICT", ("'%s' isn't what was approved: its file, its arguments or its directory have changed"):format(a.name),
-			{ phase = "validation", side_effects = "none", retryable = false, context = { approval = a.call.approved.id },
+	local given = a.call.approved
+	local row, why = guarded(function(db)
+		return db:row(RUNS, given.id, given.digest)
+	end)
+	local is_other = identity(a).digest ~= given.digest
+	if is_other or not (row and is_made_by_owner(row)) then
+		return errors.new("CONFLICT", (is_other and "'%s' isn't what was approved: its files, its arguments or where it runs have changed"
+			or "'%s' isn't a call that was approved and runs now%s"):format(a.name, why and ": " .. why or ""),
+			{ phase = "validation", side_effects = "none", retryable = false, context = { approval = given.id },
 				fix_required = "Make the call again: it asks anew" })
 	end
 end

@@ -39,7 +39,7 @@ asks() {
 	[ -n "$id" ]
 }
 
-# people, person WORDS…: their calls, one for each line of stdin, at once; they agree to what they are asked. It waits for the end.
+# people, person WORDS…: their calls (or what begins with /), one for each line of stdin, at once; they agree to what they are asked. It waits for the end.
 people() {
 	env -i "${CLEAN_ENV[@]}" python3 -c '
 import json, os, socket, sys, time
@@ -48,7 +48,7 @@ def begin(words):
     s.connect("person.socket")
     f = s.makefile("rw")
     env = dict(os.environ, XDG_STATE_HOME=os.path.abspath("state"))
-    print(json.dumps({"argv": [sys.argv[1], *words.split()], "cwd": os.getcwd(), "env": env}), file=f, flush=True)
+    print(json.dumps({"argv": words.split() if words[0] == "/" else [sys.argv[1], *words.split()], "cwd": os.getcwd(), "env": env}), file=f, flush=True)
     return s, f
 calls = [begin(line) for line in sys.stdin]
 pids = [int(f.readline()) for _, f in calls]
@@ -93,7 +93,7 @@ effects() {
 	setup_stage
 	asks --fails
 	person approve "$id"
-	call --policy p.json drop --fails --retries 3
+	call RUNNER_RETRIES=3 --policy p.json drop --fails
 	expect 'e.error["code"] == "UNAVAILABLE" and e.error["message"] == "no disk" and e.error["retryable"] is False'
 	effects '1 all'
 }
@@ -163,6 +163,101 @@ effects() {
 	call --policy p.json drop --name two
 	envelope 7
 	expect 'e.error["code"] == "POLICY_DENIED"'
+}
+
+# outcome_of WORDS…: the code that a call ends with, or nothing.
+outcome_of() {
+	call "$@"
+	python3 -c 'import json; print((json.load(open("out.txt"))["error"] or {}).get("code", ""))'
+}
+
+@test "another context, directory, settings, folder of commands or flag is another call, and the person reads which" {
+	setup_stage
+	sed -i 's/effect = "deleted", name = args.name/effect = "deleted", host = ctx.config.host/' commands/drop.lua
+	local settings='contexts = { staging = { config = { host = "staging" } }, prod = { config = { host = "prod" } } }'
+	echo "return { audit = { path = 'audit.jsonl' }, $settings }" >runner.lua
+	mkdir sub more
+	cp runner.lua copy.lua
+	local drop=(--policy p.json --context staging drop --name c)
+	call "${drop[@]}"
+	id=$(grep -o 'apr_[0-9a-f]*' out.txt | head -n 1)
+	call approvals
+	expect '", context staging, for" in e.data[0]["message"] and "Context: \"staging#" in e.data[0]["shown"]'
+	person approve "$id"
+	[ "$(outcome_of --policy p.json --context prod drop --name c)" = CONFIRMATION_REQUIRED ]
+	[ "$(outcome_of --policy p.json drop --name c)" = CONFIRMATION_REQUIRED ]
+	[ "$(outcome_of --cwd sub "${drop[@]}")" = CONFIRMATION_REQUIRED ]
+	[ "$(outcome_of --config copy.lua "${drop[@]}")" = CONFIRMATION_REQUIRED ]
+	[ "$(outcome_of RUNNER_PATH="$PWD/more" "${drop[@]}")" = CONFIRMATION_REQUIRED ]
+	[ "$(outcome_of "${drop[@]}" --retries 2)" = CONFIRMATION_REQUIRED ]
+	[ "$(outcome_of "${drop[@]}" --format json)" = "" ]
+	expect 'e.data["host"] == "staging"'
+	effects '1 c'
+}
+
+@test "settings that were edited after the question are a CONFLICT" {
+	setup_stage
+	asks --name x
+	echo 'return { audit = { path = "audit.jsonl" }, config = { host = "prod" } }' >runner.lua
+	person approve "$id"
+	effects ''
+	[ "$(sql "select json_extract(outcome, '\$.error.code') from approvals where id = '$id'")" = CONFLICT ]
+}
+
+@test "what decides a call is shown: directory, settings and command file outside, more folders, runner's flags" {
+	setup_stage
+	echo 'return { audit = { path = "audit.jsonl" } }' >"$PWD/other.lua"
+	mkdir sub more
+	sed 's/Drop/Drop it/' commands/drop.lua >more/purge.lua
+	echo '{ "subject": "agent-7", "confirm": ["*"] }' >p.json
+	call RUNNER_PATH="$PWD/more" --policy p.json --cwd sub --config "$PWD/other.lua" drop --name c --retries 9
+	envelope 2
+	id=$(grep -o 'apr_[0-9a-f]*' out.txt | head -n 1)
+	[ -n "$id" ]
+	call approvals --all
+	expect "all(x in e.data[0]['shown'] for x in ['/other.lua', 'RUNNER_PATH: \"', '--retries: 9', 'Called in: \"'])"
+	expect "e.data[0]['message'].startswith('Run \'drop\' in %s/sub' % '$PWD')"
+	call --policy p.json drop --name c --output here
+	envelope 2
+	expect 'e.warnings[0]["code"] == "CALL_NOT_KEPT" and "approval" not in e.error["context"]'
+	effects ''
+}
+
+@test "each who has asked is one who doesn't decide, whoever asked first" {
+	setup_stage
+	asks --name x
+	local first=$id
+	cat >agent.py <<-PY
+		import subprocess, sys
+		asked = subprocess.run(["$RUNNER", "--policy", "p.json", "drop", "--name", sys.argv[1]], stdin=subprocess.DEVNULL, capture_output=True).stdout
+		open("asked", "wb").write(asked)
+		subprocess.run(["$RUNNER", "approve", "$first"])
+	PY
+	people <<<"$(command -v python3) agent.py x"
+	grep -q "$first" asked
+	effects ''
+	[ "$(sql "select state from approvals where id = '$first'")" = pending ]
+	people <<<"$(command -v python3) agent.py other" # which has not asked for it
+	effects '1 x'
+}
+
+@test "what came of a call is told for a day: later it is another wish" {
+	setup_stage
+	asks --name x
+	local first=$id
+	person approve "$id"
+	sql "update approvals set outcome = json_set(outcome, '\$.ended_ms', json_extract(outcome, '\$.ended_ms') - 5 * 60000)"
+	call --policy p.json drop --name x
+	expect 'e.warnings[0]["code"] == "APPROVED_CALL" and "5 minutes ago" in e.warnings[0]["message"]'
+	sql "update approvals set told = 0, outcome = json_set(outcome, '\$.ended_ms', json_extract(outcome, '\$.ended_ms') - 86400000)"
+	asks --name x
+	[ "$id" != "$first" ]
+	effects '1 x'
+	person reject "$id"
+	sql "update approvals set decided_ms = decided_ms - 86400000, asked_ms = 1 where id = '$id'"
+	asks --name x
+	[ "$(sql "select count(*) from approvals where asked_ms = 1")" = 0 ]
+	effects '1 x'
 }
 
 @test "many who agree at once have it run once" {

@@ -6,6 +6,7 @@ local attempt = require "runner.core.attempt"
 local command_line = require "runner.core.command_line"
 local confirmation = require "runner.core.confirmation"
 local errors = require "runner.core.errors"
+local host = require "runner.host"
 local person = require "runner.core.person"
 local reference = require "runner.core.reference"
 local scope = require "runner.core.scope"
@@ -30,7 +31,8 @@ end
 
 local function check_person(db, gate)
 	local why
-	for _, asker in ipairs(gate.run and approvals.askers(db, db:find(gate.run)) or { gate.asker }) do
+	local askers = gate.asker[1] and gate.asker or { gate.asker } -- of a call: all that have made it
+	for _, asker in ipairs(gate.run and approvals.askers(db, db:find(gate.run)) or askers) do
 		why = why or person.refusal(asker)
 	end
 	if why then
@@ -106,7 +108,10 @@ local function answer_of_call(db, gate, call)
 		return data
 	end
 	local envelope = call(gate)
-	local ok, raised = pcall(db.called, db, gate.id, { ok = envelope.ok, data = envelope.data, error = envelope.error })
+	local meta = envelope.meta or {}
+	local ok, raised = pcall(db.called, db, gate.id, { ok = envelope.ok, data = envelope.data, error = envelope.error,
+		warnings = envelope.warnings, meta = { truncated = meta.truncated, truncation_hint = meta.truncation_hint, rest = meta.rest,
+			pagination = meta.pagination }, ended_ms = host.wall_ms() })
 	if not ok then
 		attempt.warn("CALL_NOT_KEPT", ("What came of %s can't be kept: whoever asked is told that it is in doubt: %s"):format(gate.id,
 			errors.normalise(raised).message))
