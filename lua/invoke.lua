@@ -120,7 +120,7 @@ end
 
 -- Words in front of the stdin of a call, and the environment that says so.
 local function on_stdin(words, where, stdin, more)
-	if #words == 0 and not attempt.secrets then
+	if #words == 0 and where == "stdin" and not attempt.secrets then
 		return stdin, {}
 	end
 	local text = M.handed(words)
@@ -131,10 +131,11 @@ end
 ---environment that says so (lua/project/stdin_arguments.lua): they may be secrets.
 ---@param args table a list of words, or values by name
 ---@param text fun(value: any): string a value as one word
+---@param confirmed? "agreed"|"needed" somebody has confirmed a call that needs this one; a person was asked about both
 ---@return string stdin of process.start, with reread_stdin: the call may make several attempts
 ---@return table<string, string> env
-function M.hand_over(args, text)
-	return on_stdin(add_args({}, args, text), "stdin", "")
+function M.hand_over(args, text, confirmed)
+	return on_stdin(add_args({}, args, text), confirmed or "stdin", "")
 end
 
 ---The same of words that go in front of the command's name, where each is runner's own flag:

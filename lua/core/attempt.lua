@@ -12,7 +12,8 @@ local host = require "runner.host"
 ---@field stdin_words? integer where in argv the words begin that ctx:call gave us on stdin: no other process sees them
 ---@field has_stdin? boolean after the words, stdin has data
 ---@field is_call? boolean the words on stdin go in front of all others: the call was made for a client
----@field vouched? boolean|"person" the caller says that a person has confirmed the call; "person": was asked about this very one
+---@field vouched? boolean|"person"|"need"|"caller" a person has confirmed the call, says the caller; "person": was asked about this
+---  very one; "need": about the one that needs it; "caller": that one is confirmed, perhaps by a flag
 ---@field approved? {id: string, digest: string} a person has approved this call, which waited for that
 ---@field asks? boolean its client can't ask a person: a --live of its confirms nothing
 

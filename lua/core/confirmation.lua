@@ -41,8 +41,10 @@ end
 ---@return table[]
 function M.affected(would_affect)
 	local list = table.move(would_affect or { M.call() }, 1, #(would_affect or { 0 }), 1, {})
-	for _, need in ipairs(attempt.command.needs or {}) do
-		list[#list + 1] = { command = need.name, arguments = need.args }
+	for _, needs in ipairs { attempt.command.needs or {}, attempt.command.parallel or {} } do
+		for _, need in ipairs(needs) do
+			list[#list + 1] = { command = need.name, arguments = need.args }
+		end
 	end
 	return list
 end

@@ -27,13 +27,12 @@ local function text(value)
 		type(value) == "string" and "string with a NUL byte" or type(value)))
 end
 
-local function words_of(name, confirmed)
+local function words_of(name)
 	local words = { attempt.framework.quiet and "--runner-quiet" or nil } -- in front, where it is no argument of the command
 	for word in name:gmatch "%S+" do
 		words[#words + 1] = word
 	end
 	words[#words + 1] = attempt.framework.yes and "--yes" or nil
-	words[#words + 1] = confirmed and "--confirm-destructive" or nil
 	return words
 end
 
@@ -61,8 +60,8 @@ local function listener(say, name)
 	end
 end
 
-local function options_of(ctx, name, confirmed, more)
-	local options = require("runner.ctx.process_spec").command("run", ctx, invoke.argv(invoke.program(), words_of(name, confirmed), {}, text))
+local function options_of(ctx, name, more)
+	local options = require("runner.ctx.process_spec").command("run", ctx, invoke.argv(invoke.program(), words_of(name), {}, text))
 	options.check, options.cap, options.columns = false, ENVELOPE_MAX, more.columns
 	if more.own then
 		options.own_stderr, options.foreground, options.stdin_file = true, true, assert(io.open("/dev/tty", "r"))
@@ -149,23 +148,23 @@ end
 ---@param ctx runner.Context
 ---@param name string
 ---@param args table
----@param more? { env?: table<string, string>, confirmed?: boolean, share?: integer, say?: fun(text: string), as?: string,
----  own?: string, columns?: integer } more variables; the command is destructive, and a caller has confirmed it; its share of
+---@param more? { env?: table<string, string>, confirmed?: "agreed"|"needed", share?: integer, say?: fun(text: string), as?: string,
+---  own?: string, columns?: integer } more variables; a caller has confirmed it, should it be destructive, or a person has; its share of
 ---  our retries; what hears its lines; the name in front of them; a path for its arguments: it has our terminal; the width of
 ---  a terminal for its lines alone
 ---@return any data
 function M.invoke(ctx, name, args, more)
 	more = more or {}
-	local handed, env = invoke.hand_over(args, text)
+	local handed, env = invoke.hand_over(args, text, more.confirmed)
 	local allowed = retry_budget.take(more.share)
 	more.stdin = handed
 	if more.own then
 		fs.unlink(more.own) -- of an attempt before
 		assert(fs.create(more.own, env.RUNNER_ARGUMENTS and handed or "[]"))
-		env.RUNNER_ARGUMENTS = (attempt.command.danger_level == "destructive" and "agreed:" or "file:") .. more.own
+		env.RUNNER_ARGUMENTS = ("%s:%s"):format(more.confirmed or "file", more.own)
 	end
 	env.RUNNER_TERMINAL = more.own and "own" or more.columns and "lines" or nil
-	local options = options_of(ctx, name, more.confirmed, more)
+	local options = options_of(ctx, name, more)
 	env.RUNNER_CALLED = "ctx:call"
 	options.env = entries(env, more.env or {}, allowed.env, (attempt.framework.verbose or attempt.launch.stderr_is_tty)
 		and { RUNNER_LOG_KEPT = "1" } or {}) -- its lines are ours

@@ -64,11 +64,24 @@ local function asks(raised, need)
 		and raised.context.command == need.name
 end
 
--- A confirmed call confirms what it says that it needs: it was shown with it. Whether a command is
--- destructive, it tells by its refusal, which has done nothing.
+-- A confirmed call confirms what it says that it needs: it was shown with it. Was that to a person?
+local function confirmed()
+	local framework, launch, call = attempt.framework, attempt.launch, attempt.call
+	if attempt.command.danger_level ~= "destructive" then
+		return nil
+	end
+	local before = launch.confirmed and not (launch.job or framework.confirm_destructive or framework.live or call.vouched)
+	return (attempt.unconfirmed == "ask" or before or call.vouched == "person") and "needed" or "agreed"
+end
+
+-- Has a policy somebody asked before this need?
+local function is_asked_for(need)
+	return attempt.policy and attempt.policy.asks(need.name:gsub("%s+", "."), "") or false
+end
+
 local function invoke(ctx, need, more)
-	local call = require("runner.ctx.call").invoke
-	local ok, raised = pcall(call, ctx, need.name, need.args, more)
+	more.confirmed = confirmed()
+	local ok, raised = pcall(require("runner.ctx.call").invoke, ctx, need.name, need.args, more)
 	if ok then
 		return
 	elseif not asks(raised, need) then
@@ -76,11 +89,13 @@ local function invoke(ctx, need, more)
 	elseif more.own then -- and has been told no
 		raised.fix_required = ("Answer y when '%s' asks"):format(raised.context.command)
 		error(raised, 0)
-	elseif attempt.command.danger_level == "destructive" then
-		more.confirmed = true
-		return call(ctx, need.name, need.args, more)
 	end
 	local own = attempt.command.name:gsub("%.", " ")
+	if not more.as and is_asked_for(need) then -- by itself
+		raised.fix_required = ("Have a person call '%s' at a terminal, which is asked about '%s' there"):format(own, need.name)
+		raised.suggestion = nil
+		error(raised, 0)
+	end
 	raised.message = raised.message:gsub(": pass %-%-confirm%-destructive$", "")
 	raised.suggestion = ("Nothing that '%s' is given confirms it, since that is %s itself"):format(own, attempt.command.danger_level)
 	raised.fix_required = ('Declare danger_level = "destructive" for \'%s\': whoever confirms it then confirms \'%s\' with it'):format(
@@ -168,6 +183,20 @@ local function names_of(needs)
 	return names
 end
 
+-- Those that run at once: of a task one after another. What somebody is asked about is first, by itself: a no has changed nothing.
+local function steps_of(needs, work, is_task, at_once)
+	local steps, rest, names = {}, { work = {}, names = {} }, names_of(needs)
+	for i, need in ipairs(needs) do
+		local alone = not at_once and (is_task or is_asked_for(need))
+		local step = alone and { work = {}, names = {} } or rest
+		table.insert(step.work, work[i])
+		table.insert(step.names, names[i])
+		steps[#steps + 1] = alone and step or nil
+	end
+	steps[#steps + 1] = rest.work[1] and rest or nil
+	return steps
+end
+
 ---Run what the command needs, unless this call has had it. Raises the error of the first that fails.
 ---@param ctx runner.Context
 ---@param command table normal form
@@ -189,15 +218,12 @@ function M.meet(ctx, command)
 	end
 	local env = { [VARIABLE] = ("%s\n%s\n%s"):format(dir, above or "", name) }
 	for i, list in ipairs(lists) do
-		local work, names = work_of(ctx, list, dir, env, i == 2), names_of(list)
-		local step = i == 1 and command.task and 1 or math.max(#work, 1) -- those of a task one after another
-		for first = 1, #work, step do
-			if math.min(step, #work) == 1 and has_terminal() then
-				meet_all(dir, work[first])
+		for _, step in ipairs(steps_of(list, work_of(ctx, list, dir, env, i == 2), command.task, i == 2)) do
+			if #step.work == 1 and has_terminal() then
+				meet_all(dir, step.work[1])
 			else
 				M.leave_terminal()
-				meet_all(dir, require("runner.ctx.parallel").all, table.move(work, first, first + step - 1, 1, {}),
-					table.move(names, first, first + step - 1, 1, {}))
+				meet_all(dir, require("runner.ctx.parallel").all, step.work, step.names)
 			end
 		end
 	end

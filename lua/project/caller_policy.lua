@@ -51,6 +51,7 @@ end
 ---@field job? fun(a: runner.Attempt, path: string) it starts a job, which is counted
 ---@field reserve? fun(id: string, wanted?: integer): integer? what a run of a workflow may cost, in micro-dollars
 ---@field spent? fun(id: string, micros: integer) what it has cost
+---@field asks fun(name: string, path?: string): boolean is somebody asked before a call of this command?
 ---@field reaches fun(path: string): boolean is the file in a folder that all of them have?
 ---@field relocate boolean may --cwd, --config, --context and --no-config be given?
 
@@ -379,9 +380,10 @@ end
 
 -- What would confirm the call, though nobody at a terminal does.
 local function confirms(a)
-	local framework = a.framework
+	local framework, vouched = a.framework, a.call.vouched
+	local by_caller = (vouched == true or vouched == "person") and not a.call.approved and a.command.danger_level == "destructive"
 	return framework.confirm_destructive and "--confirm-destructive" or framework.yes and "--yes"
-		or a.call.vouched and not a.call.approved and a.command.danger_level == "destructive" and "whoever passes the call on"
+		or by_caller and "whoever passes the call on"
 end
 
 ---The rule by which a policy has somebody asked before a call.
@@ -420,7 +422,8 @@ local function problem_of(a)
 	local problem = M.problem(name, a.found.path, a.command.danger_level)
 	raise_level(a)
 	for _, policy in ipairs((problem or a.launch.job) and {} or a.policy.list) do
-		local rule = policy.confirm_by_flag ~= false and a.call.vouched ~= "person" and asks(policy, name, not a.found.path)
+		local vouched = a.call.vouched
+		local rule = policy.confirm_by_flag ~= false and vouched ~= "person" and vouched ~= "need" and asks(policy, name, not a.found.path)
 		if (policy.confirm_by_flag == false or rule) and confirms(a) then
 			return refused(policy, rule and "confirm: " .. rule or "confirm_by_flag", ("%s confirms nothing here: its %s"):format(confirms(a),
 				rule and ("confirm has '%s'"):format(rule) or "confirm_by_flag is false"),
@@ -492,7 +495,7 @@ function M.take(given)
 	end
 	local policy = merge(list, names.called and names.called:match "^policy%.check(.*)$")
 	policy.digest = host.digest(table.concat(passed, ":"))
-	policy.found, policy.settle, policy.reaches = found, settle, reaches
+	policy.found, policy.settle, policy.reaches, policy.asks = found, settle, reaches, M.asks
 	host.setenv(VARIABLE, table.concat(passed, ":"))
 	host.send("META", { name = "policy", data = json.encode(json.array(rows), { envelope = true }) }, true)
 	return policy

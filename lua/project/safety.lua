@@ -62,7 +62,8 @@ end
 local function confirm(a)
 	local framework, launch = a.framework, a.launch
 	local by_live = framework.live and not (a.call.asks or a.policy and not a.policy.confirm_by_flag)
-	if framework.confirm_destructive or by_live or launch.confirmed or a.call.vouched or launch.job and a.policy and a.policy.asked then
+	local vouched = a.call.vouched and not (a.call.vouched == "caller" and a.policy and (a.policy.asked or not a.policy.confirm_by_flag))
+	if framework.confirm_destructive or by_live or launch.confirmed or vouched or launch.job and a.policy and a.policy.asked then
 		meta("confirmed", true)
 		return agreed(a)
 	end

@@ -7,7 +7,9 @@
 --   stdin:N   only its first N bytes are; the rest is the command's stdin. It is a file
 --   front:N   as stdin:N, but the words go in front of all others
 --   file:PATH as stdin, of a file: stdin is the terminal
---   agreed:PATH  the same, and a person has confirmed the call, should it be destructive
+--   agreed:N, agreed:PATH  as stdin:N and file:PATH; who has confirmed the caller has confirmed this, should it be destructive
+--   needed:N, needed:PATH  the same; a person was asked about the caller, and told that it needs this. Of another process than runner:
+--                          agreed
 --   confirmed:N   as front:N, and a person has confirmed the call, should it be destructive
 --   asked:N       as confirmed:N, and the person was asked about this very call. Of another process than runner: front:N
 --   approved:N:ID:DIGEST  as asked:N; the call waited for that as this approval, and is to be the same call
@@ -23,6 +25,8 @@ local host = require "runner.host"
 local M = {}
 
 local IN_FRONT = { front = true, confirmed = true, asked = true, approved = true, pending = true }
+local VOUCHED = { asked = "person", approved = "person", needed = "need", agreed = "caller", confirmed = true }
+local UNPROVED = { asked = "front", approved = "front", needed = "agreed" } -- what it is of a process that isn't runner
 local FIX = "Unset RUNNER_ARGUMENTS: ctx:call sets it for the command that it calls"
 
 -- The first bytes of fd 0, which are gone for whoever gets the rest.
@@ -53,7 +57,7 @@ local function words_in(text)
 end
 
 local function read(where, place)
-	if where == "file" or where == "agreed" then
+	if place:sub(1, 1) == "/" then
 		return fs.read(place)
 	elseif tonumber(place) then
 		return read_first(math.tointeger(tonumber(place)))
@@ -81,7 +85,7 @@ function M.call(argv)
 		place, id, digest = place:match "^(%d+):([%w_]+):(%x+)$"
 	end
 	host.setenv("RUNNER_ARGUMENTS", nil)
-	where = (where == "asked" or where == "approved") and not is_runners() and "front" or where
+	where = UNPROVED[where] and not is_runners() and UNPROVED[where] or where
 	argv = table.move(argv, 1, #argv, 1, {})
 	local text, has_more = read(where, place)
 	local words, secrets, problem = words_in(text)
@@ -92,7 +96,7 @@ function M.call(argv)
 	table.move(argv, first, #argv, first + #words)
 	table.move(words, 1, #words, first, argv)
 	return { argv = argv, stdin_words = first, has_stdin = has_more, is_call = first == 1,
-		vouched = (where == "asked" or where == "approved") and "person" or where == "confirmed" or where == "agreed",
+		vouched = VOUCHED[where] or false,
 		approved = where == "approved" and { id = id, digest = digest } or nil, asks = where == "pending" }, secrets
 end
 

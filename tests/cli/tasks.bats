@@ -847,6 +847,45 @@ example() {
 	[ "$(tail -n 1 shown)" = "status 1" ]
 }
 
+@test "what a policy asks about is asked first where it is needed, once, and a yes to what names it is a yes to it" {
+	tasks <<<'d = { "D", shell = "echo d >>runs" }, drop = { "Drop", confirm = "Really?", shell = "echo drop >>runs" }, tok = { "Tok", shell = "echo tok >>runs" }'
+	local name needs="" level words
+	for name in both all over; do
+		case $name in all) level=destructive ;; *) level=mutating ;; esac
+		case $name in over) needs='"drop", "d"' ;; *) needs='"tok", "d"' ;; esac
+		command_file "$name" <<<"return { description = 'x', danger_level = '$level', needs = { $needs }, exit_codes = { TIMEOUT = { retryable = false, side_effects = 'partial' } },
+			run = function() require('fs').append('runs', '$name\n') return { effect = 'updated' } end }"
+	done
+	echo '{ "confirm": ["d", "drop"], "max_danger": "destructive" }' >p.json
+	echo '{ "confirm": ["d"], "confirm_by_flag": false, "max_danger": "destructive" }' >person.json
+	for words in "both" "all" "all --confirm-destructive"; do
+		# shellcheck disable=SC2086 # words
+		at_terminal n --policy p.json $words
+		[ "$(tail -n 1 shown)" = "status 2" ]
+		[ ! -e runs ]
+		# shellcheck disable=SC2086 # words
+		at_terminal y --policy p.json $words
+		[ "$(tail -n 1 shown)" = "status 0" ] || { cat shown >&2; return 1; }
+		[ "$(grep -c 'y/N' shown)" -eq 1 ]
+		[ "$(sort runs | tr '\n' ' ')" = "${words%% *} d tok " ]
+		rm runs
+	done
+	at_terminal y --policy person.json all
+	[ "$(tail -n 1 shown)" = "status 0" ]
+	rm runs
+	at_terminal y --policy p.json over
+	[ "$(grep -c 'y/N' shown)" -eq 2 ]
+	[ "$(tr '\n' ' ' <runs)" = "drop d over " ]
+	rm runs
+	for words in "both" "all --confirm-destructive"; do
+		# shellcheck disable=SC2086 # words
+		call --policy p.json $words
+		[ "$status" -eq 2 ]
+		expect 'e.error.code == "CONFIRMATION_REQUIRED" and "at a terminal" in e.error.fix_required'
+		[ ! -e runs ]
+	done
+}
+
 none_left() {
 	! pgrep -f "sleep 7011" >out.txt
 }

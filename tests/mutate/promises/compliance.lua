@@ -125,8 +125,8 @@ launch->format = launch->stdout_is_tty ? FORMAT_TEXT : FORMAT_JSON;]] },
 		return own(db, id, call)]] },
 	{ "REQ-C-036", [[	elseif answer ~= expected then]], [[	elseif answer == "" then]] },
 	{ "REQ-O-021", [[
-	if framework.confirm_destructive or by_live or launch.confirmed or a.call.vouched or launch.job and a.policy and a.policy.asked then]], [[
-	if framework.confirm_destructive or by_live or launch.confirmed or a.call.vouched or framework.yes then]] },
+	if framework.confirm_destructive or by_live or launch.confirmed or vouched or launch.job and a.policy and a.policy.asked then]], [[
+	if framework.confirm_destructive or by_live or launch.confirmed or vouched or framework.yes then]] },
 	{ "REQ-O-021", [[
 		context = { would_affect = require("runner.json").array(would_affect), danger_level]], [[
 		context = { danger_level]] },

@@ -128,7 +128,7 @@ return {
 	end
 	return (r.caller.modern]] },
 	{ "a file that became destructive since it was listed", [[confirmed = confirmed == true and "asked" or confirmed or nil,]], [[confirmed = "asked",]] },
-	{ "what a confirmed command calls itself", [[options_of(ctx, name, more.confirmed, more)]], [[options_of(ctx, name, more.confirmed or attempt.vouched, more)]] },
+	{ "what a confirmed command calls itself", [[hand_over(args, text, more.confirmed)]], [[hand_over(args, text, more.confirmed or "agreed")]] },
 	{ "a command that is for a person", [[return NEVER, "it declares mcp = false"]], [[return ALLOW, "it declares mcp = false"]] },
 	{ "a command that is for a person", [[return NEVER, "only a person may run it"]], [[return ALLOW, "only a person may run it"]] },
 	{ "a built-in command that runs files, or writes", [[	elseif name and not OPEN[name] and not allowed then]], [[	elseif name and not OPEN[name] and not allowed and not name:find "^workflow%." then]] },
