@@ -15,6 +15,7 @@ local settings = require "runner.project.settings"
 ---@field early? true … before its command was known
 ---@field success? true `data` is the result
 ---@field data? any
+---@field bare? true … which goes into no file, and is not cut to a window
 ---@field sent? true everything has been sent already
 
 local SENT = { sent = true } ---@type runner.Answer
@@ -72,6 +73,9 @@ end
 local function reply(a, answer)
 	if a.place.cwd then
 		require("runner.project.place").say(a.place)
+	end
+	if answer.bare then
+		a.framework.output, a.window = nil, nil
 	end
 	if answer.success then
 		reply_success(a, answer.data)

@@ -125,9 +125,9 @@ local parts
 local function ask_policies()
 	local policy = attempt.policy
 	if policy and policy.checks then -- it asks about each
-		policy.calls = {}
+		policy.calls, policy.plain = {}, {}
 		for i, part in ipairs(parts) do
-			policy.calls[i] = part.words
+			policy.calls[i], policy.plain[i] = part.words, part.plain and part.name or false
 		end
 		return
 	end

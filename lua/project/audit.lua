@@ -3,6 +3,7 @@
 -- which the supervisor writes whatever ended it (src/supervisor/audit.c).
 
 local attempt = require "runner.core.attempt"
+local command_line = require "runner.core.command_line"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
@@ -44,9 +45,18 @@ end
 
 -- --- a row ------------------------------------------------------------------------------
 
+-- Of a call that is checked, its command alone: only its declaration says what of the rest is secret.
+local function checked(a, words)
+	local found = words[1] and require("runner.project.locate").find(require("runner.project.args").command_words(words), a.project)
+	return { found and command_line.typed(found.name) or words[1] and "***" }
+end
+
 -- Secrets are *** by their declaration, and masked by their form.
 local function arguments_of(a)
 	local arguments = require("runner.core.confirmation").call().arguments
+	if a.name == "policy.check" and not a.found.path then
+		arguments.call = json.array(checked(a, arguments.call or {}))
+	end
 	arguments = a.mask and a.mask(arguments) or arguments
 	local text = json.encode(arguments, { envelope = true }) or "{}"
 	return attempt.veil(arguments, text) or arguments, text

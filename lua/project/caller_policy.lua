@@ -47,7 +47,9 @@ end
 ---@field values? fun(given: table<string, any>): runner.Error? why it may not run with these
 ---@field checks? string the call is only checked: the names of those before it, as lua/calls/checked.lua says
 ---@field calls? string[][] those that it would make, if it is `several`
----@field verdict? fun(a: runner.Attempt): table what `policy check` is told of a call that would be let through
+---@field plain? (string|false)[] their names, where they have no arguments
+---@field verdict? fun(a: runner.Attempt): runner.Error? keeps what `policy check` is told of a call that would be let through
+---@field teller? string the file for it
 ---@field job? fun(a: runner.Attempt, path: string) it starts a job, which is counted
 ---@field reserve? fun(id: string, wanted?: integer): integer? what a run of a workflow may cost, in micro-dollars
 ---@field spent? fun(id: string, micros: integer) what it has cost
@@ -493,7 +495,9 @@ function M.take(given)
 	if problem then
 		return nil, problem
 	end
-	local policy = merge(list, names.called and names.called:match "^policy%.check(.*)$")
+	local checks, teller = (names.called or ""):match "^policy%.check([^\n]*)\n?(.*)$"
+	local policy = merge(list, checks)
+	policy.teller = teller ~= "" and teller or nil
 	policy.digest = host.digest(table.concat(passed, ":"))
 	policy.found, policy.settle, policy.reaches, policy.asks = found, settle, reaches, M.asks
 	host.setenv(VARIABLE, table.concat(passed, ":"))

@@ -4,7 +4,9 @@
 local attempt = require "runner.core.attempt"
 local caller_policy = require "runner.project.caller_policy"
 local command_line = require "runner.core.command_line"
+local fs = require "runner.fs"
 local host = require "runner.host"
+local json = require "runner.json"
 local limits = require "runner.project.policy_limits"
 
 local M = {}
@@ -185,18 +187,43 @@ local function refused_later(a)
 	end
 end
 
--- What `policy check` is told of it, or why it is refused.
+local about ---@type table? what `policy check` is told of this call
+
+-- Keep that (lua/calls/checked.lua), or say why it is refused.
 local function verdict(a)
 	local dry_run = a.command.danger_level ~= "safe" and require("runner.project.safety").wants_dry_run(a)
 	local refused = not dry_run and refused_later(a)
 	if refused then
-		return nil, refused
+		return refused
 	elseif has_hooks(a) then
 		attempt.warn("POLICY_UNKNOWN", "A hook of the project may change the arguments, or refuse the call: it was not asked")
 	end
-	return { command = caller_policy.full_name(a), builtin = not a.found.path, asked = is_asked(a, dry_run), counted = not dry_run,
-		confirms = a.command.danger_level == "destructive" or nil, calls = a.policy.calls,
-		needs = not dry_run and { a.command.needs or {}, a.command.parallel or {} } or nil }
+	about = { command = caller_policy.full_name(a), builtin = not a.found.path, asked = is_asked(a, dry_run), counted = not dry_run,
+		confirms = a.command.danger_level == "destructive" or nil, calls = a.policy.calls, plain = a.policy.plain,
+		needs = not dry_run and { a.command.needs or {}, a.command.parallel or {} } or nil,
+		-- where and how it makes them
+		cwd = host.getcwd(), settings = a.place.settings, context = os.getenv "RUNNER_CONTEXT", policies = os.getenv "RUNNER_POLICY",
+		yes = a.framework.yes,
+		dry_run = a.policy.calls and a.parsed.values.dry_run and "1" or os.getenv "RUNNER_DRY_RUN", secrets = a.secrets or nil }
+end
+
+-- What has been found out goes to a file of whoever asks, whatever is asked of the answer; of that nothing is delivered.
+local function tell(a, answer)
+	local path = a.policy.teller
+	about, answer.bare = about or a.information and { command = caller_policy.full_name(a) }, true
+	if not (answer.success and about and path) then
+		return
+	end
+	local text, why, notes = json.encode(about, { max = 16 << 20 })
+	if text and notes and notes.nonfinite + notes.repaired > 0 then
+		text, why = nil, "an argument is not valid UTF-8, has a NUL byte, or is no number"
+	end
+	local ok = text and fs.create(path, text)
+	answer.data = nil
+	if not ok then
+		answer.success, answer.error = nil, require("runner.core.errors").new("PRECONDITION",
+			("What would become of the call can't be told: %s"):format(why or path), { side_effects = "none", retryable = false })
+	end
 end
 
 -- What it is by now: its arguments are all there, and what follows is `run`. Where it only says something, it is another command.
@@ -226,6 +253,7 @@ function M.settle(a, settled)
 	local policy, framework = a.policy, a.framework
 	if policy.checks then
 		framework.validate_only, policy.verdict = true, verdict
+		attempt.at_end(function(answer) tell(a, answer) end)
 	end
 	if caller_policy.runs_nothing(a.command) or informs(a.framework) then
 		return nil

@@ -240,12 +240,9 @@ function M.answer(a, check)
 	local e = problem_of(command, a.parsed)
 	command.needs, command.parallel = given(command.needs, a.parsed.values), given(command.parallel, a.parsed.values)
 	if only and not e then
-		local policy, data = a.policy or {}, nil
-		local refused = policy.values and policy.values(a.parsed.values)
-		if policy.verdict and not refused then
-			data, refused = policy.verdict(a)
-		end
-		return nil, refused and { error = refused } or check(a) or { success = true, data = data }
+		local policy = a.policy or {}
+		local refused = policy.values and policy.values(a.parsed.values) or policy.verdict and policy.verdict(a)
+		return nil, refused and { error = refused } or check(a) or { success = true, bare = true }
 	end
 	e = e or command.confine and require("runner.project.confinement").prepare(a)
 		or command.requires_person and require("runner.core.confirmation").by_person(command)

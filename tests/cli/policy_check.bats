@@ -35,10 +35,10 @@ said() {
 		if kind == "check":
 		    about = (e["data"] or {}).get("call") or {}
 		    assert about["allowed"] == e["ok"], e
-		    print("asked" if about.get("asked") else "allowed" if e["ok"] else about["refused"]["rule"] if code == "POLICY_DENIED" else code)
+		    print("asked" if about.get("asked") else "allowed" if e["ok"] else about["refused"]["rule"] if code == "POLICY_DENIED" else about["error"]["code"])
 		else:
 		    print("asked" if code in ("CONFIRMATION_REQUIRED", "PERSON_REQUIRED")
-		          else e["error"]["context"]["rule"] if code == "POLICY_DENIED" else code)
+		          else (e["error"].get("context") or {}).get("rule", code) if code == "POLICY_DENIED" else code)
 	PY
 }
 
@@ -204,4 +204,133 @@ no_difference() {
 	echo 'return { before = function() end }' >runner.lua
 	answers 0 policy check p.json deploy
 	expect '[w["code"] for w in e.warnings] == ["POLICY_UNKNOWN"]'
+}
+
+@test "no flag, bound or mask of a call touches what is said of it: it would be refused, and is" {
+	body d 'args = { { "t", "string", description = "x" } },' <<<'require("fs").append("runs", "x\n") return {}'
+	body b 'needs = { "d" },' <<<'return {}'
+	policy '{ "deny": ["d", "db drop"], "max_danger": "destructive" }'
+	echo precious >keep.txt
+	same 'deny: d' d --output keep.txt
+	same 'deny: d' b --output keep.txt
+	same 'deny: d' b --token-count
+	same 'deny: d' b --token-limit 256
+	same 'deny: d' b --max-bytes 4096
+	same 'deny: d' b --fields x
+	same 'deny: d' b --format plain --output keep.txt
+	same 'deny: d' b --meta short
+	same 'deny: d' b --warnings-as-errors
+	[ "$(cat keep.txt)" = precious ]
+	policy '{ "max_bytes": 4096, "deny": ["db"], "max_danger": "destructive" }'
+	local calls=() long
+	long=$(printf 'x%.0s' {1..500})
+	for _ in {1..12}; do
+		calls+=(+ d --t "$long")
+	done
+	same 'deny: db' "${calls[@]}" + db drop
+	policy '{ "confirm": ["db"], "max_danger": "destructive" }'
+	call policy check p.json db drop --output keep.txt
+	[ "$(said check)" = asked ]
+	call policy check p.json deploy --output keep.txt
+	[ "$(said check)" = allowed ]
+	call policy check p.json deploy --help --output keep.txt
+	[ "$(said check)" = allowed ]
+	answers 0 deploy --validate-only --output keep.txt
+	[ "$(cat keep.txt)" = precious ]
+	no_difference
+}
+
+@test "what a call makes is checked in its folder, with its settings and its policies" {
+	body d <<<'return {}'
+	body b 'needs = { "d" },' <<<'return {}'
+	mkdir other
+	cp -r commands other/commands
+	(cd other && failing d destructive <<<'return { effect = "deleted" }')
+	policy '{ "max_danger": "mutating" }'
+	same allowed b
+	same max_danger --cwd other b
+	same max_danger --cwd other + b
+	same allowed + b + d
+	echo 'return { commands = "other/commands" }' >there.lua
+	echo 'return { commands = "commands" }' >runner.lua
+	same max_danger --config there.lua + d
+	same max_danger --config there.lua d
+	echo 'return { contexts = { far = { commands = "other/commands" } } }' >runner.lua
+	same "$(call RUNNER_POLICY=p.json --context far b && said call)" --context far b
+	rm runner.lua
+	policy '{ "deny": ["d"] }' own.json
+	same 'deny: d' --policy own.json b
+	same 'deny: d' --policy own.json + b
+	no_difference
+}
+
+@test "a check whose call says nothing is a refusal" {
+	body b <<<'return {}'
+	policy '{}'
+	mkdir tmp
+	local before
+	before=$(ls tmp)
+	echo 'return { description = "x", danger_level = "safe", run = function() return {} end, validate = function() os.exit(0) end }' >commands/gone.lua
+	call policy check p.json gone
+	[ "$status" -ne 0 ]
+	expect 'e.data["call"]["allowed"] == False'
+	answers 0 TMPDIR="$PWD/tmp" policy check p.json b
+	[ "$(ls tmp)" = "$before" ] # nothing of the check is left
+	call TMPDIR="$PWD/none" policy check p.json b
+	[ "$status" -eq 0 ] || expect '(e.data or {}).get("call", {}).get("allowed") is not True'
+}
+
+@test "secrets of a call that is checked are in no ledger, and what is masked is checked as it is" {
+	local key=AKIAIOSFODNN7EXAMPLE
+	body tag 'args = { { "tag", "string", description = "x" } },' <<<'require("fs").append("runs", "x\n") return {}'
+	body safe_tag 'args = { { "tag", "string", secret = true, description = "x" } }, needs = { { "tag", tag = { arg = "tag" } } },' <<<'return {}'
+	policy '{ "allow": { "tag": { "args": { "tag": ["'$key'"] } }, "safe_tag": {} } }'
+	same allowed tag --tag $key
+	same allowed + tag --tag $key
+	same allow.tag.args.tag + tag --tag "[KEY]"
+	CLEAN_ENV+=(T="$key")
+	same allowed safe_tag --tag-from-env T
+	same VALIDATION_ERROR safe_tag --tag $key
+	echo 'return { audit = { path = "audit.jsonl" } }' >runner.lua
+	answers 0 policy check p.json tag --tag $key
+	call policy check p.json nothing hunter2
+	call policy check p.json -- --cwd . tag --tag hunter2
+	[ "$(grep -c "$key\|hunter2" audit.jsonl)" -eq 0 ]
+	[ "$(grep -c '"call":\["tag"\]' audit.jsonl)" -eq 2 ]
+	no_difference
+}
+
+@test "what runs once is counted once; a dry run and an error of the call's own are its own" {
+	body d <<<'require("fs").append("runs", "x\n") return {}'
+	body b 'needs = { "d" },' <<<'return {}'
+	body c 'needs = { "d" },' <<<'return {}'
+	body a 'needs = { "b", "c" },' <<<'return {}'
+	local i
+	body l0 <<<'return {}'
+	for i in 1 2 3 4 5 6; do
+		body m$i "needs = { 'l$((i - 1))' }," <<<'return {}'
+		body n$i "needs = { 'l$((i - 1))' }," <<<'return {}'
+		body l$i "needs = { 'm$i', 'n$i' }," <<<'return {}'
+	done
+	body self_a 'needs = { "self_b" },' <<<'return {}'
+	body self_b 'needs = { "self_a" },' <<<'return {}'
+	policy '{ "allow": { "d": { "max_calls": 1 }, "a": {}, "b": {}, "c": {}, "self_a": {}, "self_b": {}, "l*": {}, "m*": {}, "n*": {} } }'
+	same COMMAND_INVALID self_a
+	same allow.d.max_calls + a + d
+	rm -f p.json.counts-*.json
+	same allowed + d + a
+	rm -f p.json.counts-*.json
+	same allowed + b + c
+	rm -f p.json.counts-*.json
+	same allowed a
+	same allow.d.max_calls a
+	same allowed l6
+	policy '{ "max_danger": "destructive" }'
+	same allowed + -n db drop
+	body needs_drop 'needs = { "db drop" },' <<<'return {}'
+	same allowed + -n needs_drop
+	same allowed RUNNER_DRY_RUN=1 needs_drop
+	same asked + db drop
+	same FILE_NOT_FOUND workflow run nofile.yaml
+	no_difference
 }

@@ -6,6 +6,7 @@ local caller_policy = require "runner.project.caller_policy"
 local catalog = require "runner.project.catalog"
 local command_line = require "runner.core.command_line"
 local errors = require "runner.core.errors"
+local host = require "runner.host"
 local json = require "runner.json"
 local limits = require "runner.project.policy_limits"
 local money = require "runner.core.money"
@@ -14,7 +15,7 @@ local policy_commands = require "runner.project.policy_commands"
 -- That of the file, or those that hold for this call.
 local function policies(path)
 	if path then
-		local policy, problem = caller_policy.read(require("runner.core.paths").absolute(path, require("runner.host").getcwd()))
+		local policy, problem = caller_policy.read(require("runner.core.paths").absolute(path, host.getcwd()))
 		return { policy or error(problem, 0) }
 	end
 	return attempt.policy and attempt.policy.list or errors.raise("PRECONDITION", "No policy holds for this call",
@@ -35,6 +36,7 @@ local function problem_of(policy, rows, entries)
 	return first
 end
 
+local OWN = { POLICY_DENIED = true, POLICY_INVALID = true, PRECONDITION = true }
 local OF_RULE = { policy = true, rule = true, command = true, subject = true }
 
 -- What a refusal says: the rule, and what would be allowed.
@@ -51,8 +53,15 @@ end
 local function judge(policy, words)
 	local found = require("runner.calls.checked").call(policy.path, words)
 	local e = found.problem
-	return { command = found.command and command_line.typed(found.command), allowed = not e, asked = not e and found.asked or nil,
-		refused = e and e.code == "POLICY_DENIED" and e.context and refused(e) or nil }, e
+	local data = { command = found.command and command_line.typed(found.command), allowed = not e, asked = not e and found.asked or nil,
+		refused = e and e.code == "POLICY_DENIED" and e.context and refused(e) or nil }
+	if e and e.code ~= "POLICY_DENIED" then
+		data.error = { code = e.code, message = e.message }
+	end
+	if e and not OWN[e.code] and not host.registry_code(e.code) then -- a code of its command's own, which is none of ours
+		e.code, e.message = "CALLS_FAILED", ("It ends with %s: %s"):format(e.code, e.message)
+	end
+	return data, e
 end
 
 local function fail(e, data)
@@ -65,6 +74,7 @@ return {
 	args = { { "file", "string", positional = true, description = "The policy; default: those that hold for this call" },
 		{ "call", "array", items = "string", variadic = true, description = "A call that is not made: a command with its arguments" } },
 	exit_codes = {
+		CALLS_FAILED = { retryable = false, side_effects = "none", description = "The call ends with a code of its own: see data.call.error" },
 		POLICY_DENIED = { retryable = false, side_effects = "none", description = "The policy refuses the call" },
 		POLICY_INVALID = { retryable = false, side_effects = "none", description = "The file is wrong, or a rule means no command" },
 		PRECONDITION = { retryable = false, side_effects = "none", description = "No policy holds, and no file is named" },
