@@ -79,7 +79,7 @@ function M.default(row)
 	elseif row.type == "duration" then
 		return require("runner.host").duration_text(rules.milliseconds(v))
 	end
-	return type(v) == "table" and require("runner.json").array(table.move(v, 1, #v, 1, {})) or v
+	return row.type == "array" and require("runner.json").array(table.move(v, 1, #v, 1, {})) or v
 end
 
 return M

@@ -19,7 +19,8 @@ local M = {}
 ---@field arguments table for the command
 ---@field own table those that runner added
 ---@field dry_run boolean
----@field refusal? table the result of a call with a wrong value of one of `own`
+---@field problems table[] wrong values among those
+---@field validates? boolean nothing is run
 
 local function invalid(message)
 	return nil, rpc.fault(rpc.INVALID_PARAMS, message)
@@ -42,26 +43,41 @@ function M.problem(params)
 	end
 end
 
--- Runner's own arguments → what is wrong with a value; nil: nothing.
+local LIMIT_MAX = 1000000000
+
+-- Runner's own arguments: what each must be, and its value as it is meant; nil: it is wrong.
 local OWN = {
-	dry_run = function(v) return type(v) ~= "boolean" and "true or false" or nil end,
-	limit = function(v) return not (math.type(v) == "integer" and v >= 0) and "a whole number from 0" or nil end,
-	cursor = function(v) return type(v) ~= "string" and "a string" or nil end,
+	dry_run = { "true or false", function(v)
+		if type(v) == "boolean" then
+			return v
+		end
+	end },
+	limit = { ("a whole number from 0 to %d"):format(LIMIT_MAX), function(v)
+		local n = math.type(v) and math.tointeger(v)
+		return n and n >= 0 and n <= LIMIT_MAX and n or nil
+	end },
+	cursor = { "a string", function(v) return type(v) == "string" and v or nil end },
 }
+
+local function problem_of(name, expected)
+	return { code = "INVALID_ARGUMENT", field = name, message = ("Invalid %s: expected %s"):format(name, expected),
+		fix_required = ("Correct the %s argument before retrying"):format(name), suggestion = "Give " .. expected }
+end
 
 ---Take runner's own arguments out of those of the command.
 ---@param row runner.mcp.Row
 ---@param arguments? table
----@return runner.mcp.Call? call
----@return table? refusal the result of a call with a wrong value of one
+---@return runner.mcp.Call call
 function M.prepare(row, arguments)
-	local call = { row = row, arguments = {}, own = {} }
-	for name, v in next, arguments or {} do
-		local wrong = row.added[name] and OWN[name](v)
-		if wrong then
-			return nil, answer.refusal("VALIDATION_ERROR", ("%s must be %s"):format(name, wrong))
+	local call = { row = row, arguments = {}, own = {}, problems = {} }
+	for _, name in ipairs(tables.sorted_keys(arguments or {})) do
+		local own = row.added[name] and OWN[name]
+		if own then
+			call.own[name] = own[2](arguments[name])
+			call.problems[#call.problems + 1] = call.own[name] == nil and problem_of(name, own[1]) or nil
+		else
+			call.arguments[name] = arguments[name]
 		end
-		call[row.added[name] and "own" or "arguments"][name] = v
 	end
 	call.dry_run = call.own.dry_run or false
 	return call
@@ -74,6 +90,7 @@ local function flags_of(call, confirmed)
 	local own = call.own
 	local flags = { own.limit and ("--limit=%d"):format(own.limit) or nil }
 	flags[#flags + 1] = own.cursor and "--cursor=" .. own.cursor or nil
+	flags[#flags + 1] = call.validates and "--runner-validate-only" or nil
 	flags[#flags + 1] = confirmed and call.row.safe_default and "--live" or nil
 	return flags
 end
@@ -85,6 +102,18 @@ local function execute(server, r, call, confirmed, detached)
 		confirmed = confirmed == true and "asked" or confirmed or nil, flags = flags },
 		not call.row.path and listing.waits(call.row.command, call.arguments))
 	return speech.of(server, call.row, envelope, call.own)
+end
+
+-- Values of runner's own are wrong: what is wrong with the command's is said, too.
+local function misgiven(server, r, call)
+	local envelope = execute(server, r, { row = call.row, arguments = call.arguments, own = {}, validates = true })
+	local e, problems = envelope.error, json.array(call.problems)
+	if type(e) == "table" and e.phase == "validation" and type(e.errors) == "table" then
+		table.move(e.errors, 1, #e.errors, #problems + 1, problems)
+	end
+	local only = not problems[2] and problems[1] or {}
+	return answer.refusal("VALIDATION_ERROR", only.message or ("%d problems with the arguments"):format(#problems), { errors = problems,
+		fix_required = only.fix_required or "Correct the arguments before retrying", suggestion = only.suggestion })
 end
 
 -- Arguments are checked, and a person's yes is there, before a call becomes a task.
@@ -209,8 +238,8 @@ local function legacy(server, r, call)
 end
 
 local function run_or_ask(server, r, call)
-	if call.refusal then
-		return call.refusal
+	if call.problems[1] then
+		return misgiven(server, r, call)
 	elseif call.row.danger_level ~= "destructive" or call.dry_run then
 		return run(server, r, call)
 	end
@@ -251,8 +280,7 @@ function M.handle(server, r)
 		server:record(r, "refused", { command = r.params.name:sub(1, 128), by = "server", reason = fault and fault.message or nil })
 		return nil, fault
 	end
-	local call, refusal = M.prepare(row, r.params.arguments)
-	return M.run(server, r, call or { row = row, refusal = refusal })
+	return M.run(server, r, M.prepare(row, r.params.arguments))
 end
 
 return M

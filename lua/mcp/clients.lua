@@ -84,7 +84,8 @@ end
 function M.installation(client, settings)
 	local row, root = M.rows[client], attempt.project.root or paths.here()
 	local path, homeless = row.file(root)
-	return path and { path = path, homeless = homeless, key = row.key, name = settings.name or root:match "[^/]+$" or "runner",
+	local name = settings.name or (root:match "[^/]+$" or "runner"):gsub("[^%w_-]+", "-"):sub(1, 64) -- as --name takes it
+	return path and { path = path, homeless = homeless, key = row.key, name = name,
 		server = { type = row.type and "stdio" or nil, command = program(not row.global),
 			args = words(settings, row.global and root or nil) } }
 end

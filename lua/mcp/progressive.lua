@@ -95,8 +95,7 @@ local function call_one(server, r, arguments)
 		server:record(r, "refused", { command = arguments.name:sub(1, 128), by = "server", reason = fault and fault.message or nil })
 		return answer.refusal("NOT_FOUND", unknown(arguments.name, fault))
 	end
-	local prepared, refusal = call.prepare(row, arguments.arguments)
-	return call.run(server, r, prepared or { row = row, refusal = refusal })
+	return call.run(server, r, call.prepare(row, arguments.arguments))
 end
 
 -- --- the three ----------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ end
 local function described(row, config)
 	local out = schema_of(row, config)
 	out.description = out.description or row.description
-	if out.default == nil and row.type ~= "json" then
+	if out.default == nil then
 		out.default = computed.default(row)
 	end
 	return out

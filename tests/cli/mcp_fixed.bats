@@ -117,3 +117,32 @@ fixed() {
 	[[ $(sed -n 1p fixed.txt) == 'PRECONDITION {"arguments": {"duration": "5m", "id": 7}, "name": "silence"}'* ]]
 	[ "$(awk '{ print $1 }' fixed.txt | tr '\n' ' ')" = "PRECONDITION INPUT_REQUIRED INPUT_REQUIRED TIMEOUT OK INVALID_CURSOR VALIDATION_ERROR NOT_FOUND NOT_FOUND NOT_FOUND NOT_FOUND NOT_FOUND NOT_FOUND " ]
 }
+
+@test "a wrong limit, cursor or dry_run over MCP is told by its field beside all else that is wrong, and has no fix" {
+	body plain 'list = true, args = { { "who", "string", required = true }, { "validate_only", "boolean" } },' <<<'io.open("ran", "w"):close() return {}'
+	fixed --says <<-'CALLS'
+		plain {"who":"a","limit":5000000000}
+		plain {"limit":"x","cursor":3,"whom":"a"}
+		plain {"who":"a","limit":1.5,"validate_only":true}
+		silence {"id":"x","dry_run":"yes"}
+	CALLS
+	diff - fixed.txt <<-'TOLD'
+		Invalid limit: expected a whole number from 0 to 1000000000 | Give a whole number from 0 to 1000000000
+		Invalid cursor: expected a string | Give a string
+		Invalid limit: expected a whole number from 0 to 1000000000 | Give a whole number from 0 to 1000000000
+		Unknown argument 'whom' in arguments | Did you mean 'who'?
+		Missing argument who, which takes text | who takes text
+		Invalid limit: expected a whole number from 0 to 1000000000 | Give a whole number from 0 to 1000000000
+		Invalid dry_run: expected true or false | Give true or false
+		Invalid id 'x': expected a whole number | Give a whole number
+	TOLD
+	fixed <<-'CALLS'
+		plain {"who":"a","limit":5000000000}|-
+		plain {"whom":"a","limit":-1}|-
+		silence {"id":"7","dry_run":1}|-
+	CALLS
+	[ ! -e ran ]
+	fixed <<<'plain {"who":"a","limit":2.0}'
+	[[ $(cat fixed.txt) == OK* ]]
+	[ -e ran ]
+}

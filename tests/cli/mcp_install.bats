@@ -105,3 +105,20 @@ print(json.load(open(".cursor/mcp.json"))["mcpServers"]["mine"]["command"])')" m
 	call mcp install cursor --allow nothing
 	[ "$status" -eq 2 ]
 }
+
+@test "the name of the project's folder is made one that --name takes, and without a project it warns" {
+	mkdir -p "my proj.v2/commands" empty
+	cp commands/hello.lua "my proj.v2/commands"
+	call --cwd "$PWD/my proj.v2" mcp install claude-code
+	expect 'list(e.data["config"]["mcpServers"]) == ["my-proj-v2"] and e.warnings == []'
+	call --cwd "$PWD/my proj.v2" mcp install claude-code --name my-proj-v2
+	[ "$status" -eq 0 ]
+	local long
+	long=$(printf 'x%.0s' {1..80})
+	mkdir -p "$long/commands"
+	call --cwd "$PWD/$long" mcp install claude-code
+	expect 'list(e.data["config"]["mcpServers"]) == ["x" * 64]'
+	rm -r commands
+	call --cwd "$PWD/empty" mcp install claude-code
+	expect '[w["code"] for w in e.warnings] == ["NO_PROJECT"]'
+}

@@ -93,3 +93,15 @@ judged() {
 	judged
 	timeout 120 python3 "$SCHEMAS/portable.py" tools.json judged.json
 }
+
+@test "the default of a json argument is told as it is: by help, --schema, the manifest and over MCP" {
+	body keeps 'args = { { "of", "json", default = { a = 1 } }, { "all", "array", items = "json", default = { { a = 1 } } } },' <<<'return {}'
+	local told='"default":{"a":1}' all='"default":[{"a":1}]' flags
+	for flags in "keeps --help" "keeps --schema" manifest "mcp tools --all"; do
+		# shellcheck disable=SC2086
+		call $flags --format json
+		[ "$status" -eq 0 ]
+		[[ $stdout == *"$told"* ]]
+		[[ $stdout == *"$all"* ]]
+	done
+}

@@ -1,6 +1,7 @@
 -- runner mcp install CLIENT: what a client of MCP has to be told to start this server, printed, or
 -- written into the client's file beside what it has.
 
+local attempt = require "runner.core.attempt"
 local listing = require "runner.mcp.listing"
 local clients = require "runner.mcp.clients"
 local display = require "runner.core.display"
@@ -62,6 +63,10 @@ return {
 		local installation = clients.installation(args.client, args)
 		if not installation then
 			ctx:fail("PRECONDITION", "No folder for the client's file: neither XDG_CONFIG_HOME nor HOME is an absolute path")
+		end
+		if not attempt.project.root then
+			ctx:warn("NO_PROJECT", "There is no project here, nor in a folder above: the server will serve no command of one. "
+				.. "Install it in the project's folder")
 		end
 		local data = { path = installation.path, effect = "noop",
 			config = { [installation.key] = { [installation.name] = installation.server } } }
