@@ -33,7 +33,7 @@ local function parts_of(words)
 end
 
 local function on_terminal()
-	return attempt.launch.person and attempt.launch.stderr_is_tty and attempt.format == "text"
+	return attempt.launch.person and attempt.launch.stderr_is_tty and attempt.format == "text" and not attempt.framework.non_interactive
 end
 
 local function problem(message, fix)

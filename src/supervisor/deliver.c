@@ -106,11 +106,12 @@ static void say_attempts(struct run *run)
 static void judge_success(struct run *run)
 {
 	struct report *r = &run->verdict.report;
+	int count = run->warnings.count - run->warnings.told;
 
-	if (!r->ok || !run->plan.warnings_as_errors || run->warnings.count == 0)
+	if (!r->ok || !run->plan.warnings_as_errors || count == 0)
 		return;
 	report_fail(r, "WARNINGS_AS_ERRORS", "The command succeeded with %d warning%s",
-	            run->warnings.count, run->warnings.count == 1 ? "" : "s");
+	            count, count == 1 ? "" : "s");
 	strcpy(r->phase, "execution");
 	r->own.side_effects = run->plan.safe ? SIDE_EFFECTS_NONE : SIDE_EFFECTS_COMPLETE;
 	run->verdict.hints = decide_hints(run, r);

@@ -9,11 +9,15 @@
 #include "../common/rest.h"
 #include "notice.h"
 
+#define TOLD "APPROVED_CALL"
+
 static void raise_warning(struct run *run, struct field code, struct field message, struct field context,
                           int most)
 {
 	if (warnings_add(&run->warnings, code, message, context, most))
 		notice_warning(run, code, message);
+	if (code.n == strlen(TOLD) && memcmp(code.s, TOLD, code.n) == 0)
+		run->warnings.told++;
 	if (code.n == strlen(REST_CODE) && memcmp(code.s, REST_CODE, code.n) == 0)
 		metas_add(&run->metas, "busy_wait", context); /* of both processes, the first */
 }

@@ -15,6 +15,7 @@ struct warnings {
 	struct buf rows; /* JSON objects, comma separated; out of memory: rows.failed */
 	int count;
 	int dropped;
+	int told; /* of an answer that has been judged already: they fail nothing (--warnings-as-errors) */
 };
 
 /* Add a row. The bytes may be anything: a malformed code becomes WARNING, the

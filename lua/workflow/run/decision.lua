@@ -6,6 +6,7 @@ local attempt = require "runner.core.attempt"
 local command_line = require "runner.core.command_line"
 local confirmation = require "runner.core.confirmation"
 local errors = require "runner.core.errors"
+local fs = require "runner.fs"
 local host = require "runner.host"
 local person = require "runner.core.person"
 local reference = require "runner.core.reference"
@@ -21,9 +22,13 @@ local function refuse(code, gate, message, fields)
 	errors.raise(code, message, fields)
 end
 
--- The ledger, the policies and the settings are those of its project.
+-- The ledger, the policies and the settings are those of its project. A call of one that is gone can still be refused.
 local function check_place(gate, verb)
-	if gate.project ~= scope.project() then
+	local is_gone = gate.kind == "call" and gate.project ~= "" and fs.lstat(gate.project) == nil
+	if is_gone and verb == "approve" then
+		refuse("PRECONDITION", gate, ("Approval %s is of a project that is gone: %s"):format(gate.id, gate.project),
+			{ suggestion = "runner reject " .. gate.id })
+	elseif gate.project ~= scope.project() and not is_gone then
 		refuse("PRECONDITION", gate, ("Approval %s is of another project"):format(gate.id), { suggestion = ("runner --cwd %s %s %s"):format(
 			command_line.quoted(gate.project ~= "" and gate.project or gate.cwd), verb, gate.id) })
 	end

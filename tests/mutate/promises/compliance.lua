@@ -52,8 +52,8 @@ value = require("runner.core.encoding").base64(bytes), size_bytes = #require("ru
 		member_int(w, "retry_after_ms",]] },
 	{ "REQ-C-028", [[		text = e.place, data = encoded("data", attempt.wrap(e.data)),]], [[		text = e.place,]] },
 	{ "REQ-O-025", [[
-!run->plan.warnings_as_errors || run->warnings.count == 0)]], [[
-!run->plan.warnings_as_errors || run->warnings.count <= 1)]] },
+!run->plan.warnings_as_errors || count == 0)]], [[
+!run->plan.warnings_as_errors || count <= 1)]] },
 	{ "REQ-F-011", [[
 		[EV_LIMIT] = reach_limit,     [EV_SIGNAL] = cancel,      [EV_INSIST] = cancel,]], [[
 		[EV_SIGNAL] = cancel,      [EV_INSIST] = cancel,]] },
