@@ -638,7 +638,7 @@ with Server() as s:
     assert tools["change"]["annotations"] == {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
     assert tools["look"]["annotations"] == {"readOnlyHint": True, "openWorldHint": True}
     p = tools["look"]["inputSchema"]["properties"]
-    assert {k: v.get("default") for k, v in p.items()} == {"for_long": "90s", "kind": "a", "pin": None, "made": None, "tags": ["x"], "data": None}, p
+    assert {k: v.get("default") for k, v in p.items()} == {"for_long": "90s", "kind": "a", "pin": None, "made": None, "tags": ["x"], "data": {"a": 1}}, p
     assert (p["for_long"]["minimum"], p["for_long"]["maximum"]) == (1, 600)
     for text, fits in (("90s", True), ("1.5m", True), ("7", True), ("2 h", False), ("1h30m", False), ("-1s", False), (".5s", False), ("", False)):
         assert bool(re.search(p["for_long"]["pattern"], text)) == fits, text

@@ -228,7 +228,8 @@ describe("tools/call", function()
 		assert.is_true(c.calls[1].dry_run)
 		assert.same({ a = 1 }, c.calls[1].arguments)
 		assert.is_true(c:modern(2, "tools/call", { name = "put", arguments = { dry_run = "no" } }).result.isError)
-		assert.equal(1, #c.calls)
+		assert.same({ "--runner-validate-only" }, c.calls[2].flags)
+		assert.equal(2, #c.calls)
 	end)
 
 	it("leaves an argument dry_run to the command that has one", function()
@@ -244,8 +245,9 @@ describe("tools/call", function()
 		assert.same({ all = true }, c.calls[1].arguments)
 		for _, arguments in ipairs { { limit = "5" }, { limit = -1 }, { limit = 1.5 }, { cursor = 1 }, { cursor = {} } } do
 			assert.is_true(c:modern(2, "tools/call", { name = "items", arguments = arguments }).result.isError)
+			assert.same({ "--runner-validate-only" }, c.calls[#c.calls].flags)
 		end
-		assert.equal(1, #c.calls)
+		assert.equal(6, #c.calls)
 	end)
 
 	it("answers a fault of ours as an internal error", function()
