@@ -211,7 +211,20 @@ function M.item_count(row, n)
 	}
 end
 
----Positionals that no row takes.
+-- What a value may have been meant for: flags of the command that take one, and have none yet.
+local function could_be_of(argv)
+	local out = {}
+	for _, row in ipairs(attempt.command and attempt.command.args or {}) do
+		local is_given = row.type == "boolean" or row.positional
+		for _, word in ipairs(argv) do
+			is_given = is_given or word:match "^%-%-([^=]+)" == row.flag
+		end
+		out[#out + 1] = not is_given and "--" .. row.flag or nil
+	end
+	return out
+end
+
+---Positionals that no row takes. A value that has lost its flag is never advised away: without it a call might do more.
 ---@param excess string[]
 ---@param slots table[] positional rows
 ---@return runner.Problem
@@ -223,14 +236,18 @@ function M.excess(excess, slots)
 	local more = #excess > 1 and (" and %d more"):format(#excess - 1) or ""
 	local name = require("runner.core.command_line").typed((attempt.command or {}).name or "this command")
 	local argv, words = require("runner.core.own_flags").typed((attempt.call or {}).argv or {}), 1 + select(2, name:gsub(" ", ""))
-	local is_all = attempt.command and #argv == words + #excess and not names[1] and not attempt.call.is_call
+	local meant = could_be_of(argv)
+	local is_all = attempt.command and #argv == words + #excess and not names[1] and not meant[1] and not attempt.call.is_call
 	return {
 		field = "arguments", code = "INVALID_ARGUMENT", value = shown(excess[1]),
 		message = ("Unexpected argument '%s'%s: %s takes %s"):format(shown(excess[1]), more, name,
 			names[1] and "only " .. table.concat(names, " ")
 				or attempt.command and attempt.command.args[1] and "no arguments without the name of a flag" or "no arguments"),
-		suggestion = is_all and "Write runner " .. name or ("Leave out '%s'%s"):format(shown(excess[1]), more),
-		fix_required = "Remove the unexpected arguments",
+		suggestion = is_all and "Write runner " .. name
+			or not meant[1] and ("Leave out '%s'%s"):format(shown(excess[1]), more)
+			or not meant[2] and ("Write %s '%s'"):format(meant[1], shown(excess[1]))
+			or ("Say which flag '%s' belongs to: %s"):format(shown(excess[1]), table.concat(meant, ", ", 1, math.min(#meant, 6))),
+		fix_required = meant[1] and "Give each value the name of its flag" or "Remove the unexpected arguments",
 	}
 end
 

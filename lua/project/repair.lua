@@ -74,13 +74,24 @@ local function is_named(typed, name)
 	return same or turned or false
 end
 
+local function in_parts(name)
+	local out = {}
+	for part in table.concat(name, "-"):gmatch "[^-]+" do
+		out[#out + 1] = part
+	end
+	return out
+end
+
 -- The commands that the words may name, the best first.
 local function candidates(typed, project)
 	local out = {}
 	local habit = require("runner.declare.foreign_names").word(typed) and PLURAL -- a word of other tools, which has its advice
 	for _, entry in ipairs(catalog.list(project)) do
 		local name = command_line.name_words(entry.name)
+		local joined = in_parts(name)
+		local is_joined = joined[#name + 1] and is_named({ table.unpack(typed, 1, #joined) }, joined) -- rule list, of rule-list
 		local score, used = fit(typed, name)
+		score, used, name = is_joined and 1 or score, is_joined and #joined or used, is_joined and joined or name
 		if score >= (entry.builtin and (habit or MISSPELT) or not typed[2] and habit or ENOUGH) then
 			out[#out + 1] = { entry = entry, score = entry.builtin and score * 0.95 or score, used = used,
 				named = is_named(typed, name) }

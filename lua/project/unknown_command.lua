@@ -34,9 +34,30 @@ local function below(word, list)
 	return names
 end
 
+local function sorted_parts(text)
+	local parts = {}
+	for part in text:lower():gmatch "[^-_. ]+" do
+		parts[#parts + 1] = part
+	end
+	table.sort(parts)
+	return table.concat(parts, " ")
+end
+
+-- "rule list" or "list-rule" of rule-list: the same words.
+local function divided_otherwise(words, names)
+	local two = sorted_parts(words[2] or "")
+	local three = words[3] and sorted_parts(words[2] .. " " .. words[3])
+	for _, name in ipairs(names) do
+		local own = sorted_parts(name)
+		if own == two or own == three then
+			return name
+		end
+	end
+end
+
 -- The group exists: the second word is the wrong one.
 local function in_group(words, names)
-	local near = words[2] and suggest.nearest(words[2], names, 1)[1]
+	local near = divided_otherwise(words, names) or words[2] and suggest.nearest(words[2], names, 1)[1]
 	if near then
 		return ("Did you mean '%s %s'?"):format(words[1], command_line.typed(near))
 	end

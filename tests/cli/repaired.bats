@@ -222,3 +222,26 @@ with Server() as s:
     assert "Missing argument id" in str(result) and "--" not in str(result), result
 PY
 }
+
+@test "a value without its flag is never advised away, and words divided otherwise name their command" {
+	local keys='exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } }, run = function(args) return args end }'
+	command_file backup/delete <<<"return { description = 'x', danger_level = 'destructive', args = { { 'snapshot', 'string' } }, $keys"
+	command_file backup/rule-set <<<"return { description = 'x', danger_level = 'mutating', args = { { 'name', 'string' }, { 'team', 'string' } }, $keys"
+	command_file backup/rule-add <<<"return { description = 'x', danger_level = 'mutating', $keys"
+	command_file backup/rule-delete <<<"return { description = 'x', danger_level = 'destructive', $keys"
+	call backup delete snap-42 --force
+	expect '[p.suggestion for p in e.error.errors] == ["Use --confirm-destructive", "Write --snapshot \x27snap-42\x27"]'
+	call backup rule-set x --team y
+	expect 'e.error.suggestion == "Write --name \x27x\x27"'
+	call backup rule-set x
+	expect 'e.error.suggestion == "Say which flag \x27x\x27 belongs to: --name, --team"'
+	call backup rule-add x
+	expect 'e.error.suggestion == "Write runner backup rule-add"'
+	fixed backup rule set --name x
+	[ "$fix" = "runner backup rule-set --name x" ]
+	fixed backup set-rule --name x
+	expect 'e.error.suggestion == "Did you mean \x27backup rule-set\x27?"'
+	fixed backup rule delete
+	[ "$fix" = None ]
+	expect 'e.error.suggestion == "Did you mean \x27backup rule-delete\x27?"'
+}
