@@ -27,6 +27,7 @@ local CAP, GRACE_MS, MOST = 18 << 20, 10000, 200
 ---@class runner.ToCheck
 ---@field words string[]
 ---@field handed? string[] what it is given on stdin behind them: what a command needs gets its arguments so
+---@field confirmed? "agreed"|"needed" what needs it is confirmed by then (lua/ctx/needs.lua)
 ---@field at table
 
 local function argv_of(call)
@@ -40,7 +41,7 @@ end
 local function ask(call, into)
 	local path, at, stdin, more = ("%s/verdict-%d"):format(attempt.ctx.tempdir, into.made), call.at, "", {}
 	if call.handed then -- no other process sees them
-		stdin, more = invoke.hand_over(call.handed, tostring)
+		stdin, more = invoke.hand_over(call.handed, tostring, call.confirmed)
 	end
 	local env = { "RUNNER_CALLED=policy.check" .. into.counted .. "\n" .. path, "RUNNER_POLICY=" .. at.policies,
 		at.context and "RUNNER_CONTEXT=" .. at.context or "RUNNER_CONTEXT" }
@@ -83,7 +84,7 @@ local function needs_of(about)
 			for word in (need.name .. (about.yes and " --yes" or "")):gmatch "%S+" do
 				words[#words + 1] = word
 			end
-			list[#list + 1] = { words = words, handed = invoke.words({}, need.args, text_of), need = need.name,
+			list[#list + 1] = { words = words, handed = invoke.words({}, need.args, text_of), need = need.name, confirmed = about.confirms,
 				key = need.name .. (next(need.args) ~= nil and " " .. assert(json.encode(need.args)) or ""),
 				at = tables.add(tables.add({}, about), { settings = false }) }
 		end
@@ -108,19 +109,13 @@ end
 local check
 
 -- What it makes before its own `run` comes first, and is counted before it; what has run for one is there for all.
-local function check_others(list, about, into, above)
+local function check_others(list, into, above)
 	for _, call in ipairs(list) do
-		local asked, counted = into.asked, into.counted
 		into.problem = call.need and circle(above, call.need) or into.problem
 		if into.problem then
 			return
 		elseif not (call.need and into.done[call.key]) then
 			check(call, into, above)
-			if call.need and about.confirms and into.asked and not asked and not into.problem then -- who confirms it confirms what it needs
-				table.insert(call.words, "--confirm-destructive")
-				into.asked, into.counted = false, counted
-				check(call, into, above)
-			end
 			into.done[call.key or false] = true -- false: of a part with arguments
 		end
 	end
@@ -143,10 +138,10 @@ function check(call, into, above)
 		require("runner.core.mask").guard(about.secrets) -- our answer names none of them either
 	end
 	into.asked = into.asked or about.asked or false
-	check_others(parts_of(about, call), about, into, above)
+	check_others(parts_of(about, call), into, above)
 	above = table.move(above, 1, #above, 1, {})
 	above[#above + 1] = command_line.typed(about.command)
-	check_others(needs_of(about), about, into, above)
+	check_others(needs_of(about), into, above)
 	if about.counted then
 		into.counted = ("%s %s%s"):format(into.counted, about.builtin and "!" or "", about.command)
 	end

@@ -169,11 +169,12 @@ end
 
 -- --- a call that is only checked ---------------------------------------------------------------
 
--- Is a person asked before it? No flag of this call confirms what the policies ask for: it would have been refused.
+-- Is a person asked before it? As lua/project/safety.lua has it.
 local function is_asked(a, dry_run)
-	local f = a.framework
-	return not dry_run and (a.command.requires_person or a.command.danger_level == "destructive"
-		and not (f.confirm_destructive or f.live and a.policy.confirm_by_flag)) and true or nil
+	local f, policy, vouched = a.framework, a.policy, a.call.vouched
+	local confirmed = f.confirm_destructive or f.live and policy.confirm_by_flag
+		or vouched and not (vouched == "caller" and (policy.asked or not policy.confirm_by_flag))
+	return not dry_run and (a.command.requires_person or a.command.danger_level == "destructive" and not confirmed) and true or nil
 end
 
 -- What of it the end of the call would refuse: it has come so far, and nothing is counted.
@@ -198,8 +199,10 @@ local function verdict(a)
 	elseif has_hooks(a) then
 		attempt.warn("POLICY_UNKNOWN", "A hook of the project may change the arguments, or refuse the call: it was not asked")
 	end
-	about = { command = caller_policy.full_name(a), builtin = not a.found.path, asked = is_asked(a, dry_run), counted = not dry_run,
-		confirms = a.command.danger_level == "destructive" or nil, calls = a.policy.calls, plain = a.policy.plain,
+	local asked = is_asked(a, dry_run)
+	about = { command = caller_policy.full_name(a), builtin = not a.found.path, asked = asked, counted = not dry_run,
+		confirms = a.command.danger_level == "destructive" and (asked and "needed" or "agreed") or nil,
+		calls = a.policy.calls, plain = a.policy.plain,
 		needs = not dry_run and { a.command.needs or {}, a.command.parallel or {} } or nil,
 		-- where and how it makes them
 		cwd = host.getcwd(), settings = a.place.settings, context = os.getenv "RUNNER_CONTEXT", policies = os.getenv "RUNNER_POLICY",

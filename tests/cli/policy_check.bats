@@ -123,7 +123,9 @@ no_difference() {
 	same allowed strict --confirm-destructive
 	policy '{ "confirm": ["db"] }'
 	same asked strict
-	same 'confirm: db' strict --confirm-destructive
+	same asked strict --confirm-destructive
+	body needy 'needs = { "db migrate", "deploy" },' <<<'return {}'
+	same asked needy
 	policy '{ "allow": ["deploy", "whole"], "deny": ["db"], "confirm_by_flag": false }'
 	same 'deny: db' whole
 	policy '{ "deny": ["db"], "max_danger": "mutating" }'
