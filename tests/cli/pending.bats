@@ -4,6 +4,10 @@
 
 load lib/workflow
 
+is_later() {
+	[ "$(cut -d ' ' -f 22 /proc/self/stat)" -gt "$1" ]
+}
+
 setup_stage() {
 	needs_library libsqlite3.so.0
 	command_file drop <<-'LUA'
@@ -23,6 +27,7 @@ setup_stage() {
 	mkfifo alive
 	exec 8<>alive
 	python3 "$BATS_TEST_DIRNAME/../fault/person.py" person.socket <alive >/dev/null 2>&1 3>&- 8>&- # it stays, as nobody's child
+	until_true is_later "$(cut -d ' ' -f 22 /proc/self/stat)" # else it is no older than what asks: the kernel counts in ticks
 }
 
 clean_up() {
@@ -231,13 +236,14 @@ outcome_of() {
 		import subprocess, sys
 		asked = subprocess.run(["$RUNNER", "--policy", "p.json", "drop", "--name", sys.argv[1]], stdin=subprocess.DEVNULL, capture_output=True).stdout
 		open("asked", "wb").write(asked)
-		subprocess.run(["$RUNNER", "approve", "$first"])
+		subprocess.run(["$RUNNER", "approve", "$first"], stderr=open("said", "ab"))
 	PY
 	people <<<"$(command -v python3) agent.py x"
 	grep -q "$first" asked
 	effects ''
 	[ "$(sql "select state from approvals where id = '$first'")" = pending ]
 	people <<<"$(command -v python3) agent.py other" # which has not asked for it
+	cat said >&2
 	effects '1 x'
 }
 
