@@ -73,7 +73,8 @@ local function sort(list)
 end
 
 local function copied(value)
-	return setmetatable(tables.add({}, value), getmetatable(value))
+	local of = getmetatable(value) -- anything, where its author has locked it
+	return setmetatable(tables.add({}, value), type(of) == "table" and of or nil)
 end
 
 -- An empty Lua table is a list where the schema says so (REQ-F-074).
