@@ -118,13 +118,29 @@ function M.handed(words)
 	return assert(text)
 end
 
+local PROVED = { asked = true, approved = true, needed = true }
+
+---What proves to a call that these words are ours, where a person has agreed to it: as long as that isn't closed.
+---@param where string of lua/project/stdin_arguments.lua
+---@param text string
+---@return string by
+---@return any proof
+function M.vouched(where, text)
+	if not PROVED[where] then
+		return "", nil
+	end
+	local pid = (require("runner.fs").read "/proc/self/stat" or ""):match "^%d*"
+	return pid .. "@", require("runner.process").vouch("runner-" .. require("runner.ledger").digest(text))
+end
+
 -- Words in front of the stdin of a call, and the environment that says so.
 local function on_stdin(words, where, stdin, more)
 	if #words == 0 and where == "stdin" and not attempt.secrets then
 		return stdin, {}
 	end
 	local text = M.handed(words)
-	return text .. stdin, { RUNNER_ARGUMENTS = ("%s:%d%s"):format(where, #text, more or "") }
+	local by, proof = M.vouched(where, text)
+	return text .. stdin, { RUNNER_ARGUMENTS = ("%s:%s%d%s"):format(where, by, #text, more or "") }, proof
 end
 
 ---The arguments of a call as its stdin, which no other process can look at, and the
@@ -134,6 +150,7 @@ end
 ---@param confirmed? "agreed"|"needed" somebody has confirmed a call that needs this one; a person was asked about both
 ---@return string stdin of process.start, with reread_stdin: the call may make several attempts
 ---@return table<string, string> env
+---@return any proof to be closed when the call has ended
 function M.hand_over(args, text, confirmed)
 	return on_stdin(add_args({}, args, text), confirmed or "stdin", "")
 end
@@ -146,6 +163,7 @@ end
 ---  "asked": for this very call; "pending": nobody can be asked; a table: it was kept as this approval
 ---@return string stdin of process.start, with reread_stdin: the call may make several attempts
 ---@return table<string, string> env
+---@return any proof to be closed when the call has ended
 function M.hand_over_flags(words, stdin, confirmed)
 	local kept = type(confirmed) == "table" and (":%s:%s"):format(confirmed.id, confirmed.digest) or nil
 	local where = kept and "approved" or type(confirmed) == "string" and confirmed or confirmed and "confirmed" or "front"

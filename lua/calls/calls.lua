@@ -112,7 +112,7 @@ local function announce(request)
 end
 
 local function options_of(request, words)
-	local stdin, env = invoke.hand_over_flags(flags_of(request), request.stdin, request.confirmed)
+	local stdin, env, proof = invoke.hand_over_flags(flags_of(request), request.stdin, request.confirmed)
 	env.RUNNER_CALLED, env.TRACEPARENT = request.called, request.traceparent
 	env.TOOL_TRACE_ID = request.traceparent and request.traceparent:match "%-(%x+)"
 	env.RUNNER_CLIENT = request.client and assert(json.encode(request.client)) or nil
@@ -123,7 +123,7 @@ local function options_of(request, words)
 		argv = table.move(words, 1, #words, 2, { invoke.program() }), argv0 = invoke.name(), env = environment(env, request.dry_run),
 		warm = not request.cwd, cwd = request.cwd, stdin = stdin, reread_stdin = true, cap = ENVELOPE_MAX, grace_ms = CANCEL_GRACE_MS,
 		timeout_ms = request.timeout_ms and request.timeout_ms + LATE_MS, on_start = announce(request), on_line = lines_to(request.on_event),
-	}
+	}, proof
 end
 
 -- Of a command that leaves stdout to others (docs/design.md#raw-stdout), and wrote nothing there.
@@ -163,7 +163,9 @@ end
 ---@return string line the envelope as it was printed, with its newline
 function M.run(request)
 	local words = request.typed and {} or assert(M.words(request.command), "request.command: not the name of a command")
-	return M.answer(table.concat(words, "."), options_of(request, words))
+	local options, _ <close> = options_of(request, words)
+	local envelope, exit_code, line = M.answer(table.concat(words, "."), options)
+	return envelope, exit_code, line
 end
 
 ---Make calls side by side, and wait until all have answered.

@@ -155,13 +155,13 @@ end
 ---@return any data
 function M.invoke(ctx, name, args, more)
 	more = more or {}
-	local handed, env = invoke.hand_over(args, text, more.confirmed)
+	local handed, env, _ <close> = invoke.hand_over(args, text, more.confirmed)
 	local allowed = retry_budget.take(more.share)
 	more.stdin = handed
 	if more.own then
 		fs.unlink(more.own) -- of an attempt before
 		assert(fs.create(more.own, env.RUNNER_ARGUMENTS and handed or "[]"))
-		env.RUNNER_ARGUMENTS = ("%s:%s"):format(more.confirmed or "file", more.own)
+		env.RUNNER_ARGUMENTS = ("%s:%s%s"):format(more.confirmed or "file", (env.RUNNER_ARGUMENTS or ""):match "%d+@" or "", more.own)
 	end
 	env.RUNNER_TERMINAL = more.own and "own" or more.columns and "lines" or nil
 	local options = options_of(ctx, name, more)

@@ -10,6 +10,7 @@
  *     warm where that is the same (docs/design.md#warm-start). Then a shepherd is not needed.
  *   process.set({handle…}, {fd, events…}) → set, to wait for several at once (proc_set.c)
  *   process.prepare()        many with `shepherd` will follow: their start gets cheaper
+ *   process.vouch(name) → what ends it when it is closed: until then this process says so in /proc/PID/maps
  *   process.paused() → ms that the run has been stopped so far (Ctrl+Z)
  */
 #include "proc.h"
@@ -21,6 +22,7 @@
 
 #include "../common/errno_name.h"
 #include "../common/xio.h"
+#include "../engine/os.h"
 #include "../engine/outcome.h"
 #include "../engine/shepherd.h"
 #include "../worker/adopted.h"
@@ -381,11 +383,41 @@ static const luaL_Reg handle_meta[] = {
 	{ NULL, NULL },
 };
 
+#define VOUCH_TYPE "runner.vouch"
+
+static int vouch(lua_State *L)
+{
+	const char *name = luaL_checkstring(L, 1);
+	void **page = lua_newuserdatauv(L, sizeof(*page), 0);
+
+	*page = NULL;
+	luaL_setmetatable(L, VOUCH_TYPE);
+	*page = os_named_page(name);
+	return 1;
+}
+
+static int vouch_close(lua_State *L)
+{
+	void **page = luaL_checkudata(L, 1, VOUCH_TYPE);
+
+	if (*page)
+		os_unmap_page(*page);
+	*page = NULL;
+	return 0;
+}
+
+static const luaL_Reg vouch_meta[] = {
+	{ "__close", vouch_close },
+	{ "__gc", vouch_close },
+	{ NULL, NULL },
+};
+
 static const luaL_Reg functions[] = {
 	{ "paused", paused },
 	{ "prepare", prepare },
 	{ "set", proc_make_set },
 	{ "start", start },
+	{ "vouch", vouch },
 	{ NULL, NULL },
 };
 
@@ -402,6 +434,8 @@ int luaopen_runner_proc(lua_State *L)
 	register_type(L, PROC_TYPE, handle_methods);
 	luaL_setfuncs(L, handle_meta, 0);
 	register_type(L, PROC_SET_TYPE, proc_set_methods);
+	register_type(L, VOUCH_TYPE, vouch_meta);
+	luaL_setfuncs(L, vouch_meta, 0);
 	luaL_newlib(L, functions);
 	return 1;
 }

@@ -93,6 +93,10 @@ int os_reopen_nonblocking(int fd, int flags);
 ssize_t os_write_nowait(int fd, const void *bytes, size_t n);
 /* A close-on-exec file in memory that has no name; -1 when the system has none. */
 int os_memory_file(void);
+/* Map a page of memory that has this name in /proc/PID/maps: made by this program since it was executed, for a mapping
+ * isn't inherited over that. NULL when the system has none. os_unmap_page() takes it away. */
+void *os_named_page(const char *name);
+void os_unmap_page(void *page);
 /* The same, of a size that no process can change any more; and is `fd` one, of that size? */
 int os_sealed_memory(size_t size);
 bool os_is_sealed_memory(int fd, size_t size);

@@ -289,6 +289,22 @@ int os_memory_file(void)
 	return memfd_create("runner", MFD_CLOEXEC);
 }
 
+#define PAGE_BYTES 4096
+
+void *os_named_page(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC);
+	void *page = fd < 0 ? MAP_FAILED : mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+
+	xclose(&fd);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+void os_unmap_page(void *page)
+{
+	munmap(page, PAGE_BYTES);
+}
+
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 int os_sealed_memory(size_t size)

@@ -187,6 +187,17 @@ int os_memory_file(void)
 	return unsupported();
 }
 
+void *os_named_page(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+void os_unmap_page(void *page)
+{
+	(void)page;
+}
+
 int os_sealed_memory(size_t size)
 {
 	(void)size;

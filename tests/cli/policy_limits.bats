@@ -401,6 +401,38 @@ invalid() {
 	runs 0
 }
 
+@test "what has executed runner after it started a call, or claims that it vouches, answers nothing a person is asked" {
+	failing change mutating <<<'require("fs").append("runs", "x\n") return { effect = "updated" }'
+	policy '{ "confirm": ["change"] }'
+	printf '["--policy","p.json","change"]' >words
+	cat >parent.py <<-'PY'
+		import os, sys, time
+		runner, where = sys.argv[1:]
+		parent = os.getpid()
+		if os.fork() == 0:
+		    while not os.path.samefile(f"/proc/{parent}/exe", runner):
+		        time.sleep(0.01)
+		    os.dup2(os.open("words", os.O_RDONLY), 0)
+		    os.dup2(os.open("out.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+		    os.environ["RUNNER_ARGUMENTS"] = where.replace("PID", str(parent)).replace("N", str(os.path.getsize("words")))
+		    os.execv(runner, [runner])
+		os.execv(runner, [runner, "exec"])
+	PY
+	local where
+	for where in asked:N asked:PID@N needed:PID@N approved:PID@N:run_1:abc asked:999999999999; do
+		rm -f out.txt
+		env -i "${CLEAN_ENV[@]}" timeout 60 python3 - "$RUNNER" "$where" <<-'PY'
+			import os, subprocess, sys, time
+			with subprocess.Popen([sys.executable, "parent.py"] + sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
+			    while not (os.path.exists("out.txt") and open("out.txt").read().endswith("\n")):
+			        time.sleep(0.01)
+			    p.stdin.close()
+		PY
+		grep -qE 'CONFIRMATION_REQUIRED' out.txt || { cat out.txt >&2; return 1; }
+	done
+	runs 0
+}
+
 @test "a client of MCP has its person asked before a command that a policy has asked for" {
 	failing change mutating <<<'require("fs").append("runs", "x\n") return { effect = "updated" }'
 	body look <<<'require("fs").append("runs", "x\n") return {}'
