@@ -556,7 +556,7 @@ offers() {
 	call + a --config x
 	expect 'e.data.calls[0].error.errors[0].suggestion == "runner --config x a"'
 	call + a 3
-	expect 'not "--runner-unmask" in str(e) and e.data.calls[0].error.errors[0].suggestion == "Write runner a"'
+	expect 'not "--runner-unmask" in str(e) and e.data.calls[0].error.errors[0].suggestion == "Write --count \x273\x27"'
 	call + f
 	expect '(lambda r: (r.suggestion, r.fix_required, r.fix_command))(e.data.calls[0].error) == ("Use --format json for that", "Run it with --unmask", "other --format=json --unmask")'
 }
