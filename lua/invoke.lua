@@ -71,6 +71,16 @@ local function add_args(argv, args, text)
 	return argv
 end
 
+---A value as one word of a call.
+---@param value any
+---@return string? word nil: it is none by itself
+function M.word(value)
+	if math.type(value) == "float" and value - value == 0 then
+		return math.tointeger(value) and ("%d"):format(value) or json.encode(value) -- tostring() cuts digits
+	end
+	return (type(value) == "string" or math.type(value) == "integer") and tostring(value) or nil
+end
+
 -- Runner's own, in front of the command's name, where they can be no argument of the command. The
 -- outer call masks its own answer.
 local FLAGS = require("runner.core.own_flags").LIST

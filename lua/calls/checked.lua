@@ -60,9 +60,8 @@ local function failure(envelope)
 	return e
 end
 
--- As lua/ctx/call.lua has it.
 local function text_of(v)
-	return math.type(v) == "float" and math.tointeger(v) and ("%d"):format(v) or type(v) ~= "string" and json.encode(v) or v
+	return invoke.word(v) or json.encode(v)
 end
 
 -- What `+` makes one after another.

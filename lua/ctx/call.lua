@@ -18,10 +18,9 @@ local ENVELOPE_MAX = 18 << 20 -- bytes
 
 -- One argument as a word of the call.
 local function text(value)
-	if math.type(value) == "float" and value - value == 0 then
-		return math.tointeger(value) and ("%d"):format(value) or json.encode(value) -- tostring() cuts digits
-	elseif type(value) == "string" and not command_line.has_nul(value) or math.type(value) == "integer" then
-		return tostring(value)
+	local word = invoke.word(value)
+	if word and not command_line.has_nul(word) then
+		return word
 	end
 	misuse.raise("ctx:call", ("an argument is a string, a number, a boolean or a list of these, not a %s"):format(
 		type(value) == "string" and "string with a NUL byte" or type(value)))

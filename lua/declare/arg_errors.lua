@@ -211,15 +211,12 @@ function M.item_count(row, n)
 	}
 end
 
--- What a value may have been meant for: flags of the command that take one, and have none yet.
-local function could_be_of(argv)
+-- What a value may have been meant for: flags of the command that take one, and were not given.
+local function could_be_of(from)
 	local out = {}
 	for _, row in ipairs(attempt.command and attempt.command.args or {}) do
-		local is_given = row.type == "boolean" or row.positional
-		for _, word in ipairs(argv) do
-			is_given = is_given or word:match "^%-%-([^=]+)" == row.flag
-		end
-		out[#out + 1] = not is_given and "--" .. row.flag or nil
+		local takes = row.type ~= "boolean" and not row.positional and from[row.name] ~= "flag"
+		out[#out + 1] = takes and "--" .. row.flag or nil
 	end
 	return out
 end
@@ -227,8 +224,9 @@ end
 ---Positionals that no row takes. A value that has lost its flag is never advised away: without it a call might do more.
 ---@param excess string[]
 ---@param slots table[] positional rows
+---@param from table<string, runner.From> where the values of other arguments come from, by name
 ---@return runner.Problem
-function M.excess(excess, slots)
+function M.excess(excess, slots, from)
 	local names = {}
 	for i, row in ipairs(slots) do
 		names[i] = "<" .. row.flag .. ">"
@@ -236,7 +234,7 @@ function M.excess(excess, slots)
 	local more = #excess > 1 and (" and %d more"):format(#excess - 1) or ""
 	local name = require("runner.core.command_line").typed((attempt.command or {}).name or "this command")
 	local argv, words = require("runner.core.own_flags").typed((attempt.call or {}).argv or {}), 1 + select(2, name:gsub(" ", ""))
-	local meant = could_be_of(argv)
+	local meant = could_be_of(from)
 	local is_all = attempt.command and #argv == words + #excess and not names[1] and not meant[1] and not attempt.call.is_call
 	return {
 		field = "arguments", code = "INVALID_ARGUMENT", value = shown(excess[1]),

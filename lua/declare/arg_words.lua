@@ -39,6 +39,12 @@ function M.noun(row)
 	return (attempt.call or {}).is_call and row.name or row.flag
 end
 
+---Has a client of MCP made this call?
+---@return boolean
+function M.is_over_mcp()
+	return (os.getenv "RUNNER_CLIENT" or ""):find('"mcp', 1, true) ~= nil
+end
+
 ---Arguments of runner's own that a tool of MCP has beside those of its command.
 ---@param command table normal form
 ---@return string[]

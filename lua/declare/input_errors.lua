@@ -93,7 +93,7 @@ end
 ---@param command table normal form
 ---@return runner.Problem
 function M.unknown_key(source, key, rows, command)
-	local names = (os.getenv "RUNNER_CLIENT" or ""):find('"mcp', 1, true) and arg_words.added(command) or {}
+	local names = arg_words.is_over_mcp() and arg_words.added(command) or {}
 	for i, row in ipairs(rows) do
 		table.insert(names, i, row.name)
 	end

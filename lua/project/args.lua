@@ -110,7 +110,7 @@ local function finish(s)
 	end
 	local spare = s.spare or 0 -- values of unknown flags, which have taken the places of others
 	if s.excess[spare + 1] then
-		add_problem(s, "excess", table.move(s.excess, spare + 1, #s.excess, 1, {}), s.slots)
+		add_problem(s, "excess", table.move(s.excess, spare + 1, #s.excess, 1, {}), s.slots, s.given)
 	end
 	if s.count > #s.problems then
 		s.problems[#s.problems + 1] = require("runner.declare.arg_errors").more(s.count - #s.problems)

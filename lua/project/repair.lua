@@ -74,9 +74,13 @@ local function is_named(typed, name)
 	return same or turned or false
 end
 
-local function in_parts(name)
+-- "Alert-List", "alert:list", "alert.list" → alert list; "alert..list" names nothing
+local function split(word)
 	local out = {}
-	for part in table.concat(name, "-"):gmatch "[^-]+" do
+	if ("." .. word .. "."):find "[-_.:/][-_.:/]" then
+		return { word:lower() }
+	end
+	for part in word:lower():gmatch "[^-_.:/]+" do
 		out[#out + 1] = part
 	end
 	return out
@@ -88,7 +92,7 @@ local function candidates(typed, project)
 	local habit = require("runner.declare.foreign_names").word(typed) and PLURAL -- a word of other tools, which has its advice
 	for _, entry in ipairs(catalog.list(project)) do
 		local name = command_line.name_words(entry.name)
-		local joined = in_parts(name)
+		local joined = split(table.concat(name, "-"))
 		local is_joined = joined[#name + 1] and is_named({ table.unpack(typed, 1, #joined) }, joined) -- rule list, of rule-list
 		local score, used = fit(typed, name)
 		score, used, name = is_joined and 1 or score, is_joined and #joined or used, is_joined and joined or name
@@ -100,18 +104,6 @@ local function candidates(typed, project)
 	table.sort(out, function(a, b)
 		return a.score > b.score or a.score == b.score and a.entry.name < b.entry.name
 	end)
-	return out
-end
-
--- "Alert-List", "alert:list", "alert.list" → alert list; "alert..list" names nothing
-local function split(word)
-	local out = {}
-	if ("." .. word .. "."):find "[-_.:/][-_.:/]" then
-		return { word:lower() }
-	end
-	for part in word:lower():gmatch "[^-_.:/]+" do
-		out[#out + 1] = part
-	end
 	return out
 end
 
@@ -288,7 +280,7 @@ end
 -- lua/mcp/speech.lua makes a call of the repaired words again.
 local function words_of_call(a)
 	local text = a.parsed and a.parsed.framework.raw_payload
-	local object = (os.getenv "RUNNER_CLIENT" or ""):find('"mcp', 1, true) and text and require("runner.json").decode(text)
+	local object = text and require("runner.declare.arg_words").is_over_mcp() and require("runner.json").decode(text)
 	local words = object and command_line.name_words(a.name)
 	local seen = {}
 	for _, name in ipairs(words and tables.sorted_keys(object) or {}) do

@@ -336,8 +336,10 @@ static void watch(struct attempt *a)
 			                  MIN_OF(a->usage.check_at, beat_next(a->run)));
 		channels_wait(&a->ch, &a->run->err, a->state == WORKING && rows_crowded(a->run), deadline);
 		run_warn_busy(a->run);
-		if (channels_has_frames(&a->ch))
-			take_frames(a, 1), rows_gather(a->run);
+		if (channels_has_frames(&a->ch)) {
+			take_frames(a, 1);
+			rows_gather(a->run);
+		}
 		if (channels_read_taps(&a->ch, a->run))
 			a->frames.last_sign = mono_now();
 		block_draw(a->run);
