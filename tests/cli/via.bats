@@ -28,6 +28,13 @@ clean_up() {
 	kill_all
 }
 
+# folder_goes: that of the steps on the host, at once, though their tasks still write there
+folder_goes() {
+	mkdir gone
+	mv ssh/home/work/runner-* gone/
+	until_true rm -rf gone
+}
+
 # once N: each of the items 1 to N was done once
 once() {
 	[ "$(sort -n did | uniq -c | awk '$1 != 1')" = '' ]
@@ -261,9 +268,7 @@ items() {
 	envelope 4
 	expect '"can.t go on elsewhere" in e.error.message.replace("\x27", ".")'
 	cp kept.yaml flow.yaml
-	mkdir gone
-	mv ssh/home/work/runner-* gone/ # at once: its tasks still write there
-	until_true rm -rf gone
+	folder_goes
 	call workflow resume @last --force
 	envelope 4
 	expect '"isn.t there any more" in e.error.message.replace("\x27", ".")'
@@ -330,7 +335,7 @@ back() {
 	until_true [ -s did ]
 	kill -KILL "$pid"
 	finish
-	rm -r ssh/home/work/runner-*
+	folder_goes
 	call workflow resume @last
 	envelope 4
 	expect 'e.error.code == "PRECONDITION" and e.error.side_effects == "partial"'
@@ -518,7 +523,7 @@ secrets_there() {
 	there < <(items 3 600.25)
 	begin workflow run flow.yaml
 	until_true [ -s did ]
-	rm -r ssh/home/work/runner-*
+	folder_goes
 	finish
 	envelope 4
 	expect "e.error.code == 'PRECONDITION' and '$PWD/ssh/home/work/runner-' in e.error.message and e.error.side_effects == 'partial'"
