@@ -126,8 +126,13 @@ effects() {
 	call --policy p.json many
 	denied allow.many.max_calls --policy p.json calls --retries 2
 	effects False
-	denied allow.many.max_calls --policy p.json needy
+	body needed 'needs = { "deploy" },' <<<'return ctx:call("many")'
+	policy '{ "allow": { "needy": {}, "needed": {}, "deploy": {}, "many": { "max_calls": 1 } } }'
+	denied allow.many.max_calls --policy p.json needed
 	effects False
+	rm -f deployed
+	denied allow.many.max_calls --policy p.json needy
+	if [ -s deployed ]; then effects False; fi # the two begin together: many may be refused before deploy has begun
 }
 
 @test "values are looked at as validate and hooks leave them, and before what the command needs" {
