@@ -123,18 +123,32 @@ local function response_of(v)
 	return { kind = "response", id = v.id, result = v.result, error = v.error }
 end
 
+-- What a message that isn't read was: the response to us, or a request that has its answer now, if its id can be found.
+local function of_members(members, fault)
+	local id = M.is_id(members.id) and utf8.len(members.id) and members.id or nil
+	if id ~= nil and members.method == nil then
+		return { kind = "response", id = id, error = fault }
+	end
+	return nil, M.error(id, fault)
+end
+
 ---Text that is not read: the request in it gets its answer, if its id can be found.
 ---@param text string
 ---@param fault runner.mcp.Fault
 ---@return runner.mcp.Message? message as M.read
 ---@return table? answer
 function M.unread(text, fault)
-	local members = require("runner.core.json_text").outline(text) or {}
-	local id = M.is_id(members.id) and utf8.len(members.id) and members.id or nil
-	if id ~= nil and members.method == nil then
-		return { kind = "response", id = id, error = fault }
-	end
-	return nil, M.error(id, fault)
+	return of_members(require("runner.core.json_text").outline(text) or {}, fault)
+end
+
+---A line that was too long to be kept.
+---@param outline? string its outermost object, as lua/task/channel.lua has it
+---@param fault runner.mcp.Fault
+---@return runner.mcp.Message? message as M.read
+---@return table? answer
+function M.too_long(outline, fault)
+	local members = outline and json.decode(outline, OF_MESSAGE)
+	return of_members(M.is_object(members) and members or {}, fault)
 end
 
 ---Read one line.

@@ -83,11 +83,11 @@ end
 
 local function read_lines(s, client, out)
 	while true do
-		local line, why = client:read_line()
+		local line, why, outline = client:read_line()
 		if line then
 			s:line(line)
 		elseif why == "long" then
-			s:too_long(LINE_MAX)
+			s:too_long(LINE_MAX, outline)
 		else
 			return
 		end

@@ -342,13 +342,7 @@ local function read(self, text)
 	return message, fault, size
 end
 
----Deal with one line of the client.
----@param text string
-function Server:line(text)
-	if not text:find "%S" then
-		return
-	end
-	local message, fault, size = read(self, text)
+local function deal_with(self, message, fault, size)
 	if not message then
 		if fault then
 			self.outside.send(fault)
@@ -362,10 +356,19 @@ function Server:line(text)
 	end
 end
 
+---Deal with one line of the client.
+---@param text string
+function Server:line(text)
+	if text:find "%S" then
+		deal_with(self, read(self, text))
+	end
+end
+
 ---Answer a line that was too long to be read.
 ---@param most integer bytes
-function Server:too_long(most)
-	self.outside.send(rpc.error(nil, rpc.fault(rpc.INVALID_REQUEST, ("A message may have at most %d bytes"):format(most))))
+---@param outline? string of its outermost object
+function Server:too_long(most, outline)
+	deal_with(self, rpc.too_long(outline, rpc.fault(rpc.INVALID_REQUEST, ("A message may have at most %d bytes"):format(most))))
 end
 
 ---Wait until each request has its answer, but for those that listen.

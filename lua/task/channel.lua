@@ -7,7 +7,7 @@
 --   local ok, message = client:write(text)
 --
 -- A line that is too long is one answer, "long", and skipped; no more of it is kept than the
--- limit and one read. One task reads at a time. Texts of several tasks are written whole, in
+-- limit and one read, and what its outermost object is. One task reads at a time. Texts of several tasks are written whole, in
 -- the order of their calls. A cancellation raises in the task that runs, as everywhere.
 
 local scheduler = require "runner.task.scheduler"
@@ -45,11 +45,12 @@ end
 ---The next line, without its newline; the last one may lack it. Parks the task.
 ---@return string? line nil: there is none
 ---@return string? why "long": it was longer than max_line, and the next call goes on after it; "end"; or the system's message
+---@return string? outline of a line that was too long: the JSON of its outermost object, whose inner objects and arrays are empty
 function Channel:read_line()
 	while not self.stopped do
-		local line, why = self.reader:line()
+		local line, why, outline = self.reader:line()
 		if why ~= "wait" then
-			return line, why
+			return line, why, outline
 		elseif not scheduler.ready(self.reader:watch()) then
 			break
 		end

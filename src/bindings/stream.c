@@ -4,7 +4,8 @@
  * share (engine/nowait.h). Whoever has to wait hands :watch() to process.set.
  *
  *   stream.reader(fd, max) → reader     max: bytes of the longest line
- *   reader:line() → text | nil, "wait" | nil, "long" | nil, "end" | nil, message
+ *   reader:line() → text | nil, "wait" | nil, "long", outline? | nil, "end" | nil, message
+ *                       outline: the outermost object of the line (common/outline.h); nil: it has none
  *   stream.writer(fd) → writer
  *   writer:write(text, from) → count of bytes written from there on, 0: wait | nil, message, NAME
  *   reader:watch(), writer:watch() → fd, events to poll for
@@ -19,6 +20,7 @@
 
 #include "../common/buf.h"
 #include "../common/errno_name.h"
+#include "../common/outline.h"
 #include "../common/xio.h"
 #include "../engine/nowait.h"
 #include "../worker/quiet_pipe.h"
@@ -40,6 +42,7 @@ struct stream {
 	size_t from;      /* where the next line begins */
 	size_t scanned;   /* no newline before this */
 	bool skipping;    /* within a line that is too long */
+	struct outline outline; /* of that line */
 	bool ended;
 };
 
@@ -101,16 +104,36 @@ static void drop_read(struct stream *s)
 	s->from = 0;
 }
 
+/* The bytes up to `end` belong to a line that is too long: keep none of them, the memory is bounded. */
+static void skip(struct stream *s, size_t end)
+{
+	if (!s->skipping)
+		s->outline = (struct outline)OUTLINE_INIT;
+	s->skipping = true;
+	outline_take(&s->outline, buf_cstr(&s->bytes) + s->from, end - s->from);
+	s->from = end;
+}
+
+static int fail_long(lua_State *L, struct stream *s)
+{
+	s->skipping = false;
+	(void)fail(L, "long");
+	if (s->outline.failed)
+		return 2;
+	lua_pushlstring(L, s->outline.text, s->outline.n);
+	return 3;
+}
+
 /* The bytes from `from` up to `end` are a line; it is as if the newline came next. */
 static int take_line(lua_State *L, struct stream *s, size_t end, size_t newline)
 {
-	bool too_long = s->skipping || end - s->from > s->max;
 	size_t from = s->from;
 
+	if (s->skipping || end - from > s->max)
+		skip(s, end);
 	s->from = s->scanned = end + newline;
-	s->skipping = false;
-	if (too_long)
-		return fail(L, "long");
+	if (s->skipping)
+		return fail_long(L, s);
 	lua_pushlstring(L, buf_cstr(&s->bytes) + from, end - from);
 	return 1;
 }
@@ -127,10 +150,8 @@ static int push_line(lua_State *L, struct stream *s)
 	s->scanned = s->bytes.len;
 	if (s->ended && (s->skipping || s->scanned > s->from))
 		return take_line(L, s, s->scanned, 0);
-	if (s->scanned - s->from > s->max) { /* keep none of it: the memory is bounded */
-		s->skipping = true;
-		s->from = s->scanned;
-	}
+	if (s->skipping || s->scanned - s->from > s->max)
+		skip(s, s->scanned);
 	drop_read(s);
 	return 0;
 }

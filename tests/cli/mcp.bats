@@ -90,6 +90,30 @@ with Server() as s:
 PY
 }
 
+@test "a message that is too large is answered with its id, if that is certain, and no value passes for one" {
+	session <<'PY'
+x = b"x" * (5 << 20)
+with Server() as s:
+    for text, id in ((b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + x + b'"}}', 1),
+                     (b'{"jsonrpc":"2.0","method":"ping","params":{"a":"' + x + b'","id":8,"b":[{"id":9}]},"id":"q"}', "q"),
+                     (b'{"params":{"a":"\\\",\\\"id\\\":8,\\\"' + x + b'","b":"}],\\"id\\":8"},"id":2,"method":"ping"}', 2),
+                     (b'{"id":3,"method":"ping","params":{"a":"' + x + b'"},"id":4}', None),
+                     (b'{"id":3,"method":"ping","params":{"a":"' + x + b'"},"\\u0069d":4}', None),
+                     (b'{"id":3,"method":"ping","params":{"a":["' + x + b'"}]}', None),
+                     (b'{"id":3,"method":"ping","params":{"a":"' + x, None),
+                     (b'{"id":3.5,"method":"ping","params":{"a":"' + x + b'"}}', None),
+                     (b'{"id":"' + x + b'","method":"ping"}', None),
+                     (b'[{"id":3,"method":"ping","params":{"a":"' + x + b'"}}]', None),
+                     (b'[' * (5 << 20), None), (x, None)):
+        s.write(text + b"\n")
+        answer = s.read()
+        assert answer.get("id") == id and answer["error"]["code"] == -32600, (text[:60], answer)
+    s.write(b'{"jsonrpc":"2.0","id":7,"result":{"a":"' + x + b'"}}\n')
+    assert s.ask("ping", modern=False)["result"] == {}
+    assert s.close()[0] == 0
+PY
+}
+
 @test "a message of many small values is refused before it takes the memory that it would become" {
 	session <<'PY'
 with Server() as s:

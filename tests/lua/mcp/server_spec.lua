@@ -88,7 +88,16 @@ describe("a line of the client", function()
 	it("that is too long gets one error", function()
 		local c = client()
 		c.server:too_long(100)
-		assert.equal(-32600, code_of(c:last()))
+		assert.same({ -32600 }, { code_of(c:last()), c:last().id })
+		c.server:too_long(100, '{"id":"a","method":"ping","params":{}}')
+		assert.same({ -32600, "a" }, { code_of(c:last()), c:last().id })
+		for _, outline in ipairs { "", "{", '{"id":1,"id":1}', '{"id":1}{}', '{"id":[],"method":"ping"}', '[{}]', "7" } do
+			c.server:too_long(100, outline)
+			assert.same({ -32600 }, { code_of(c:last()), c:last().id }, outline)
+		end
+		local before = #c.received
+		c.server:too_long(100, '{"id":1,"result":{}}')
+		assert.equal(before, #c.received)
 	end)
 end)
 
