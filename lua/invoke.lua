@@ -83,7 +83,7 @@ end
 
 -- Runner's own, in front of the command's name, where they can be no argument of the command. The
 -- outer call masks its own answer.
-local FLAGS = require("runner.core.own_flags").LIST
+local FLAGS = require("runner.core.tool").LIST
 
 ---The words of a command with its arguments, as somebody would type them.
 ---@param words string[] the command's name and what follows it

@@ -73,7 +73,7 @@ local SPECIAL = {
 		return type(value) == "boolean"
 	end,
 	max_bytes = function(request, value)
-		request.max_bytes = math.tointeger(value) or type(value) == "string" and require("runner.core.sizes").size(value, 4096) or nil
+		request.max_bytes = math.tointeger(value) or type(value) == "string" and require("runner.core.amounts").size(value, 4096) or nil
 		return request.max_bytes ~= nil and request.max_bytes > 0
 	end,
 	live = function(request, value)

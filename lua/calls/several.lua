@@ -8,9 +8,9 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
-local own_flags = require "runner.core.own_flags"
 local rules = require "runner.core.rules"
 local scheduler = require "runner.task.scheduler"
+local tool = require "runner.core.tool"
 
 local M = {}
 
@@ -41,7 +41,7 @@ local SHOWN = 40 -- lines of one that has failed, which are shown once more
 -- Where an envelope is read, our own; and runner's flags that were given for all of them.
 local function flags(several)
 	local f, settings = attempt.framework, attempt.place.settings or {}
-	local list = several.on_terminal and {} or table.move(own_flags.LIST, 1, #own_flags.LIST, 1, {}) -- our own answer is masked
+	local list = several.on_terminal and {} or table.move(tool.LIST, 1, #tool.LIST, 1, {}) -- our own answer is masked
 	local function add(wanted, flag)
 		list[#list + 1] = wanted and flag or nil
 	end

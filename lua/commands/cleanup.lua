@@ -54,7 +54,7 @@ local function run_directories(dir, prefix)
 	local out = {}
 	for _, name in ipairs(fs.list(dir) or {}) do
 		if name:sub(1, #prefix) == prefix then
-			out[name] = (declared_files.size(dir .. "/" .. name))
+			out[name] = (require("runner.core.own_state").tree_size(dir .. "/" .. name))
 		end
 	end
 	return out
@@ -78,11 +78,11 @@ end
 
 -- What answers had no room for (src/engine/keep.c).
 local function old_answers(ctx, min_age, cleaned)
-	local kept = require "runner.core.kept"
-	local dir = kept.folder()
+	local own_state = require "runner.core.own_state"
+	local dir = own_state.answers()
 	for _, name in ipairs(dir and fs.list(dir) or {}) do
-		local path, st = kept.find(name)
-		if path and kept.is_older(st, min_age or kept.DAY) then
+		local path, st = own_state.answer(name)
+		if path and own_state.is_older(st, min_age or own_state.ANSWERS_KEPT) then
 			remove_one(ctx, { path = path, type = "temp", command = "--max-bytes", size_bytes = st.size }, cleaned)
 		end
 	end

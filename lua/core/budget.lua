@@ -2,9 +2,9 @@
 -- for a command that says that its answers may be cut), and whether a cut keeps the form that its command declares. What is
 -- over it the supervisor cuts and keeps (src/supervisor/budget.c). Loaded where there is one.
 
+local amounts = require "runner.core.amounts"
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
-local sizes = require "runner.core.sizes"
 local tables = require "runner.core.tables"
 
 local M = {}
@@ -84,7 +84,7 @@ end
 ---@param framework table values of runner's own flags
 ---@return integer?
 function M.asked(framework)
-	local asked = framework.max_bytes or sizes.size(os.getenv(VARIABLE) or "", LEAST)
+	local asked = framework.max_bytes or amounts.size(os.getenv(VARIABLE) or "", LEAST)
 	return least(asked, of_policies(attempt.policy))
 end
 

@@ -1,5 +1,7 @@
--- encoding: bytes as text, and back: base64 and hexadecimal (RFC 4648), percent escapes (RFC 3986). Pure. Loaded on
--- first use.
+-- encoding: bytes as text, and back: base64 and hexadecimal (RFC 4648), percent escapes (RFC 3986); and text as text of
+-- XML, SVG and HTML. Pure. Loaded on first use.
+
+local host = require "runner.host"
 
 local M = {}
 
@@ -82,6 +84,24 @@ end
 ---@return string
 function M.from_percent(text)
 	return (text:gsub("%%(%x%x)", byte_of))
+end
+
+local ESCAPES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
+local BREAKS = { ["\n"] = "&#10;", ["\t"] = "&#9;" }
+
+---Text for an element or an attribute: no character of it is markup, a control, or none of XML (U+FFFE, U+FFFF).
+---@param value any
+---@return string
+function M.markup(value)
+	local clean = host.clean(tostring(value)):gsub("[%z\1-\8\11-\31\127]", ""):gsub("\xEF\xBF[\xBE\xBF]", "?")
+	return (clean:gsub("[&<>\"']", ESCAPES))
+end
+
+---The same for an attribute that has to keep its lines and tabs, of which XML makes spaces.
+---@param value any
+---@return string
+function M.markup_attribute(value)
+	return (M.markup(value):gsub("[\n\t]", BREAKS))
 end
 
 return M

@@ -4,7 +4,7 @@
 -- allows. Loaded on first use.
 
 local json = require "runner.json"
-local regex_search = require "runner.core.regex_search"
+local regexes = require "runner.core.regexes"
 local tables = require "runner.core.tables"
 
 local M = {}
@@ -67,7 +67,7 @@ local function characters(text)
 end
 
 local function matches(pattern, text)
-	return regex_search.found(pattern, text)
+	return regexes.found(pattern, text)
 end
 
 local function is_date_time(text)

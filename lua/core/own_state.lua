@@ -1,6 +1,6 @@
--- own_state: folders of the state directory of which each command has one of its own, so that one which is
--- confined to its files can forge nothing of another: its stamps (lua/ctx/up_to_date.lua), checkpoints, and
--- counts of calls (lua/state/throttle.lua). And the folder of locks, which all share.
+-- own_state: what runner keeps in its state directory beside its database. Of some folders each command has one of its own,
+-- so that one which is confined to its files can forge nothing of another: its stamps (lua/ctx/up_to_date.lua), checkpoints,
+-- and counts of calls (lua/state/throttle.lua). All share the folder of locks, and that of the files of long answers.
 
 local fs = require "runner.fs"
 local paths = require "runner.core.paths"
@@ -52,6 +52,82 @@ function M.locks()
 		why = message
 	end
 	return nil, why
+end
+
+-- How many bytes the files below a directory have. It changes nothing.
+
+local DEPTH_MAX = 64 -- of directories that are measured
+local ENTRIES_MAX = 20000 -- that are measured: a path may be the root of a disk
+
+local function measure(path, left, depth)
+	local st = fs.lstat(path)
+	left.count = left.count - 1
+	if not st or st.type ~= "directory" then
+		return st and st.size or 0
+	end
+	local sum = 0
+	for _, name in ipairs(depth < DEPTH_MAX and fs.list(path) or {}) do
+		if left.count <= 0 then
+			break
+		end
+		sum = sum + measure(path .. "/" .. name, left, depth + 1)
+	end
+	return sum
+end
+
+---Bytes of a file, or of the files below a directory. Links are not followed; what can't be read
+---counts as empty.
+---@param path string
+---@return integer bytes
+---@return true? partial there are more than could be looked at
+function M.tree_size(path)
+	local left = { count = ENTRIES_MAX }
+	return measure(path, left, 0), left.count <= 0 or nil
+end
+
+-- The files of what answers had no room for (src/engine/keep.c writes them): which are ours, and which have expired.
+
+M.ANSWERS_KEPT = 24 * 60 * 60
+
+local AHEAD = 60 -- s that a clock may have been set back
+
+---Their folder; a link in its place is not followed.
+---@return string?
+function M.answers()
+	local state = paths.state()
+	local dir = state and state .. "/answers"
+	local about = dir and fs.lstat(dir)
+	return about and about.type == "directory" and dir or nil
+end
+
+---A file of ours: nothing else in the folder is.
+---@param name string
+---@return string? path
+---@return table? about
+function M.answer(name)
+	local dir, digits = M.answers(), name:match "^req_([%dA-Z]+)%.json$" or name:match "^req_([%dA-Z]+)%.txt$"
+		or name:match "^req_([%dA-Z]+)%.%d+%.json$"
+	local about = dir and digits and #digits == 26 and fs.lstat(dir .. "/" .. name)
+	if about and about.type == "file" then
+		return dir .. "/" .. name, about
+	end
+end
+
+---Is it older than that? One from the future has no age that could be known.
+---@param about table
+---@param age integer s
+---@return boolean
+function M.is_older(about, age)
+	local old = os.time() - about.mtime
+	return old >= age or old < -AHEAD
+end
+
+---The path of one that has not expired.
+---@param name string
+---@return string?
+function M.kept_answer(name)
+	local path, about = M.answer(name)
+	return path and not M.is_older(about, M.ANSWERS_KEPT) and path or nil
 end
 
 return M

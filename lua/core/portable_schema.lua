@@ -1,9 +1,9 @@
 -- portable_schema: a JSON Schema of a declaration (draft 07, patterns of PCRE2) as one that every reader takes: draft 2020-12
--- without keywords that only we know, patterns as lua/core/portable_pattern.lua writes them. A pattern that can't be
+-- without keywords that only we know, patterns as lua/core/regexes.lua writes them. A pattern that can't be
 -- translated is left out, with a note ($comment); so is what would then refuse more than we do. Pure.
 
 local json = require "runner.json"
-local portable_pattern = require "runner.core.portable_pattern"
+local regexes = require "runner.core.regexes"
 
 local M = {}
 
@@ -21,7 +21,7 @@ local BESIDE = { description = true, title = true, ["$comment"] = true }
 local convert
 
 ---The note in the place of a pattern.
----@param why string as lua/core/portable_pattern.lua gives it
+---@param why string as lua/core/regexes.lua gives it
 ---@return string
 function M.left_out(why)
 	return ("A pattern is left out here, and checked by runner: not all readers of schemas know %s"):format(why)
@@ -44,7 +44,7 @@ end
 local function by_pattern(schemas, run, out)
 	local kept, lost = {}, nil
 	for pattern, schema in next, schemas do
-		local text, why = portable_pattern.search(pattern)
+		local text, why = regexes.search(pattern)
 		local less
 		if text then
 			local value
@@ -72,7 +72,7 @@ end
 -- The value of a keyword, and why it takes more than before.
 local function keyword(run, key, v, out)
 	if key == "pattern" then
-		local text, why = portable_pattern.search(v)
+		local text, why = regexes.search(v)
 		if why then
 			note(out, why)
 		end

@@ -1,4 +1,5 @@
--- tool: the name that this program has in the place of `runner`, where it has one: lua/project/tool_name.lua says it.
+-- tool: how runner is called: the name that this program has in the place of `runner`, where it has one
+-- (lua/project/tool_name.lua says it), and the words of a call as a person typed them.
 
 local M = {}
 
@@ -25,6 +26,22 @@ end
 ---@return string text as this program says it
 function M.says(text)
 	return own and own.says(text) or text
+end
+
+-- What a call of ours that reads an envelope has in front. Nobody has typed it, so advice on such a call is made without it.
+
+M.LIST = { "--format=json", "--runner-unmask" }
+
+---The words of a call as they were typed.
+---@param argv string[]
+---@return string[]
+function M.typed(argv)
+	for i, flag in ipairs(M.LIST) do
+		if argv[i] ~= flag then
+			return argv
+		end
+	end
+	return table.move(argv, #M.LIST + 1, #argv, 1, {})
 end
 
 return M

@@ -1,5 +1,6 @@
 -- waiting: until something that other processes do has come about, and for how long a command waits for it. The kernel says
--- when a file has changed (fs.watch); where it can't, we look now and then.
+-- when a file has changed (fs.watch); where it can't, we look now and then. And how a program that this attempt starts is
+-- waited for.
 
 local fs = require "runner.fs"
 local host = require "runner.host"
@@ -48,6 +49,39 @@ M.argument = { "for", "duration", description = "Wait no longer than this; then 
 function M.limit(args)
 	local environment = math.tointeger(tonumber(os.getenv "AGENT_CALL_BUDGET_MS"))
 	return args["for"] and require("runner.core.rules").milliseconds(args["for"]) or environment and environment > 0 and environment or nil
+end
+
+-- How what this attempt starts is waited for: beside the other tasks of ctx:parallel, and as a span of a trace. Those
+-- that know of tasks and traces say so here, and what runs programs asks.
+
+local scheduler, traced
+
+---From here on, functions of the command may be tasks.
+---@param of table lua/task/scheduler.lua
+function M.use_tasks(of)
+	scheduler = of
+end
+
+---The scheduler, inside of a task of ctx:parallel: the others go on while this one waits.
+---@return table? scheduler
+function M.tasks()
+	return scheduler and scheduler.inside() and scheduler or nil
+end
+
+---Have each program that is run to its end go through this; nil: no longer.
+---@param f? fun(options: table, run: fun(options: table): table): table
+function M.trace_programs(f)
+	traced = f
+end
+
+---@param options table
+---@param run fun(options: table): table
+---@return table result
+function M.run_program(options, run)
+	if traced then
+		return traced(options, run)
+	end
+	return run(options)
 end
 
 return M

@@ -122,7 +122,7 @@ end
 
 -- The same call, as it was typed.
 local function same_call()
-	return "runner " .. require("runner.core.command_line").line(require("runner.core.own_flags").typed(attempt.call.argv))
+	return "runner " .. require("runner.core.command_line").line(require("runner.core.tool").typed(attempt.call.argv))
 end
 
 -- INCOMPLETE (REQ-F-082): a caller who makes the call again goes on from here. The work has the same id each time, and is no job.

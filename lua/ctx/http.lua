@@ -6,10 +6,10 @@ local attempt = require "runner.core.attempt"
 local client = require "runner.http_client"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
-local programs = require "runner.core.programs"
 local requests = require "runner.ctx.http_request"
 local responses = require "runner.ctx.http_response"
 local urls = require "runner.ctx.http_url"
+local waiting = require "runner.core.waiting"
 
 local M = {}
 
@@ -170,7 +170,7 @@ end
 
 -- In a task of ctx:parallel the others go on while this one waits.
 local function performed(spec)
-	local tasks = programs.tasks()
+	local tasks = waiting.tasks()
 	if not tasks then
 		return client.perform(spec)
 	end

@@ -7,10 +7,10 @@ local attempt = require "runner.core.attempt"
 local client = require "runner.http_client"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
-local programs = require "runner.core.programs"
 local responses = require "runner.ctx.http_response"
 local throttle = require "runner.state.throttle"
 local urls = require "runner.ctx.http_url"
+local waiting = require "runner.core.waiting"
 
 local M = {}
 
@@ -146,7 +146,7 @@ function M.connect(request, left_ms)
 	if not connection then
 		return nil, fd, "RESOURCE_EXHAUSTED", { kind = "memory" }
 	end
-	local tasks = programs.tasks()
+	local tasks = waiting.tasks()
 	if tasks then
 		tasks.ready(fd, POLLIN)
 	else

@@ -121,7 +121,7 @@ end
 function Context:sleep(duration)
 	local ms = require("runner.core.rules").duration(duration)
 		or require("runner.ctx.misuse").duration("ctx:sleep", "duration", duration)
-	local clock = require("runner.core.programs").tasks() or host
+	local clock = require("runner.core.waiting").tasks() or host
 	clock.sleep(ms)
 end
 

@@ -3,8 +3,8 @@
 
 local attempt = require "runner.core.attempt"
 local misuse = require "runner.ctx.misuse"
-local programs = require "runner.core.programs"
 local scheduler = require "runner.task.scheduler"
+local waiting = require "runner.core.waiting"
 
 local M = {}
 
@@ -70,7 +70,7 @@ end
 -- Each of them as a task. The first failure ends the others, and is raised, unless all are to go on.
 local function run(work, lanes, limit, collect, ended)
 	local nested, at, failed = scheduler.inside(), 0, nil
-	programs.use_tasks(scheduler)
+	waiting.use_tasks(scheduler)
 	scheduler.run(function()
 		scheduler.each(function()
 			at = at + 1

@@ -7,8 +7,8 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local not_started = require("runner.core.start_failure").not_started
 local process = require "runner.process"
-local programs = require "runner.core.programs"
 local specs = require "runner.ctx.process_spec"
+local waiting = require "runner.core.waiting"
 
 local M = {}
 
@@ -17,7 +17,7 @@ local M = {}
 -- Serve the handles until all are gone. "limit" or "attempt" when they had to be ended. In a task
 -- of ctx:parallel the others go on meanwhile.
 local function supervise(handles, options)
-	local tasks = programs.tasks()
+	local tasks = waiting.tasks()
 	if tasks then
 		return tasks.supervise(handles, options)
 	end
@@ -56,7 +56,7 @@ end
 ---@return table result as conclude() of process takes it
 function M.ended(options)
 	local _ <close> = borrow(options)
-	return programs.run(options, run_to_end)
+	return waiting.run_program(options, run_to_end)
 end
 
 ---Run a command to its end. A failure is raised, unless check = false: SUBPROCESS_FAILED,

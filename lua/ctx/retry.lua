@@ -6,7 +6,7 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local policy = require "runner.declare.policy"
 local attempt = require "runner.core.attempt"
-local programs = require "runner.core.programs"
+local waiting = require "runner.core.waiting"
 local retry_budget = require "runner.core.retry_budget"
 
 local M = {}
@@ -60,7 +60,7 @@ local function repeat_after(e, wait_ms, n, flat, on_retry)
 		delay_ms = wait_ms })
 	notify("wait", { attempt = n + 1, max_attempts = most, code = e.code, message = e.message:sub(1, 8000),
 		delay_ms = wait_ms }, on_retry)
-	local clock = programs.tasks() or host
+	local clock = waiting.tasks() or host
 	clock.sleep(wait_ms)
 	retry_budget.note()
 end

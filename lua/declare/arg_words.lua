@@ -1,7 +1,8 @@
--- arg_words: how the messages about arguments speak of a row and of what was given for it. Used
--- by lua/declare/arg_errors.lua and lua/declare/input_errors.lua.
+-- arg_words: how help and the messages about arguments (lua/declare/arg_errors.lua) speak of a row and of what was given for
+-- it, and how a command is called, in one line.
 
 local attempt = require "runner.core.attempt"
+local command_line = require "runner.core.command_line"
 
 local M = {}
 
@@ -112,7 +113,7 @@ local NOUNS = {
 function M.expected(row)
 	local kind = row.items or row.type
 	local words = NOUNS[kind] or "one of the listed values"
-	local preset = row.pattern and require("runner.declare.patterns").presets[row.pattern]
+	local preset = row.pattern and require("runner.declare.rare_arguments").presets[row.pattern]
 	if preset then
 		words = ("a value such as %s (%s)"):format(preset[2], row.pattern)
 	elseif row.pattern then
@@ -124,6 +125,49 @@ function M.expected(row)
 		words = words .. M.range(row.min_length, row.max_length, " characters")
 	end
 	return words
+end
+
+-- How a command is called, in one line: of its help, and of an error about its arguments. Pure.
+
+---The value of an option: "<string>".
+---@param row table
+---@return string
+function M.placeholder(row)
+	return ("<%s>"):format(row.items or row.type)
+end
+
+---A positional argument: "<file>", "[files...]".
+---@param row table
+---@return string
+function M.slot(row)
+	local text = row.variadic and row.flag .. "..." or row.flag
+	return row.required and ("<%s>"):format(text) or ("[%s]"):format(text)
+end
+
+---@param args table[]
+---@param visit fun(row: table, kind: "positional"|"option")
+function M.each_kind(args, visit)
+	for _, row in ipairs(args) do
+		visit(row, row.positional and "positional" or "option")
+	end
+end
+
+---How a command is called, in one line.
+---@param command table normal form
+---@return string
+function M.usage(command)
+	local words, optional = { "runner", command_line.typed(command.name) }, false
+	M.each_kind(command.args, function(row, kind)
+		if kind == "option" and row.required then
+			words[#words + 1] = ("--%s %s"):format(row.flag, M.placeholder(row))
+		end
+		optional = optional or kind == "option" and not row.required
+	end)
+	words[#words + 1] = optional and "[options]" or command.arguments and "[arguments of the other program]" or nil
+	M.each_kind(command.args, function(row, kind)
+		words[#words + 1] = kind == "positional" and M.slot(row) or nil
+	end)
+	return table.concat(words, " ")
 end
 
 return M

@@ -81,7 +81,7 @@ local function check_pattern(r, fault)
 	if not r.pattern then
 		return
 	end
-	local reason, message = require("runner.declare.patterns").fault(r.pattern)
+	local reason, message = require("runner.declare.rare_arguments").pattern_fault(r.pattern)
 	if reason then
 		fault("pattern", reason, message)
 		r.pattern = nil

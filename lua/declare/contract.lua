@@ -167,7 +167,7 @@ function M.find(spelling, command, in_front)
 	if row and M.holds(row, command) and (in_front or not command or not row.front) then
 		return row, negated
 	end
-	return command and command.secrets and require("runner.declare.secret_flags").find(command, plain) or nil
+	return command and command.secrets and require("runner.declare.rare_arguments").find_secret(command, plain) or nil
 end
 
 ---The flag of runner's own that this declaration switches on under a spelling.
@@ -200,7 +200,7 @@ function M.rows(command, all)
 			rows[#rows + 1] = row
 		end
 	end
-	local own = command and command.secrets and require("runner.declare.secret_flags").rows(command) or {}
+	local own = command and command.secrets and require("runner.declare.rare_arguments").secret_rows(command) or {}
 	return table.move(own, 1, #own, #rows + 1, rows)
 end
 

@@ -330,7 +330,7 @@ end
 
 local function unanchored(f)
 	local presets = {}
-	for name in next, require("runner.declare.patterns").presets do
+	for name in next, require("runner.declare.rare_arguments").presets do
 		presets[#presets + 1] = name
 	end
 	table.sort(presets)

@@ -14,11 +14,11 @@ local function is_seed(text)
 end
 
 local function is_size(text)
-	return (require("runner.core.sizes").size(text, 1) or 0) > 0
+	return (require("runner.core.amounts").size(text, 1) or 0) > 0
 end
 
 local function is_budget(text)
-	return (require("runner.core.sizes").size(text, 4096) or 0) > 0
+	return (require("runner.core.amounts").size(text, 4096) or 0) > 0
 end
 
 ---@type {name: string, description: string, accepts?: fun(text: string): any}[]

@@ -70,7 +70,7 @@ end
 
 -- This call with the flag, and its value, in front of the command's name; nil: its words may be secrets.
 local function call_with_front(spelt, words, command)
-	local argv = require("runner.core.own_flags").typed(attempt.call.argv)
+	local argv = require("runner.core.tool").typed(attempt.call.argv)
 	if attempt.call.stdin_words or command and command.secrets then
 		return nil
 	end

@@ -5,7 +5,7 @@ local rules = require "runner.core.rules"
 local M = {}
 
 M.rules = {
-	memory = require("runner.core.sizes").size, cpu = rules.duration,
+	memory = require("runner.core.amounts").size, cpu = rules.duration,
 	processes = rules.whole(1, 1000000), open_files = rules.whole(16, 1000000),
 }
 

@@ -2,7 +2,7 @@
 -- it was meant, and the first mistake in one. Loaded when a command declares a schema.
 
 local json = require "runner.json"
-local regex_search = require "runner.core.regex_search"
+local regexes = require "runner.core.regexes"
 local tables = require "runner.core.tables"
 
 local M = {}
@@ -43,7 +43,7 @@ local function is_type(v)
 end
 
 local function is_pattern(v)
-	return type(v) == "string" and not regex_search.fault(v) and "" or "a regular expression"
+	return type(v) == "string" and not regexes.fault(v) and "" or "a regular expression"
 end
 
 -- Keyword → what it must be ("": it is). Keywords that hold schemas are below.

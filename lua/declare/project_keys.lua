@@ -28,7 +28,7 @@ local RETENTION = {
 		local ms = rules.duration(v)
 		return ms ~= 0 and ms or nil
 	end,
-	max_size = function(v) return require("runner.core.sizes").size(v, 0) end,
+	max_size = function(v) return require("runner.core.amounts").size(v, 0) end,
 	keep = rules.whole(0, 1000000000),
 	failed = rules.flag, interrupted = rules.flag,
 }

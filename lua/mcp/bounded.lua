@@ -7,7 +7,7 @@ local encoding = require "runner.core.encoding"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
-local kept_files = require "runner.core.kept"
+local own_state = require "runner.core.own_state"
 local tables = require "runner.core.tables"
 local truncate = require "runner.output.truncate"
 local visible = require "runner.core.visible"
@@ -54,7 +54,7 @@ end
 -- Where the whole is: as the call itself has kept it, or kept now.
 local function rest_of(content, task)
 	local rest, before = content.meta.rest, of_tasks[task or ""]
-	if not rest and before and kept_files.path(before.path:match "[^/]+$") then
+	if not rest and before and own_state.kept_answer(before.path:match "[^/]+$") then
 		rest = before
 	elseif not rest then
 		local text = assert(json.encode(content))
@@ -62,7 +62,7 @@ local function rest_of(content, task)
 		local name = ("%s.%d.json"):format(attempt.launch.request_id, kept)
 		local path, why = host.keep(name, text)
 		rest = { of = "answer", bytes = #text, kind = "application/json", path = path or nil, not_kept = not path and why or nil,
-			expires_at = path and os.date("!%Y-%m-%dT%H:%M:%SZ", os.time() + kept_files.DAY) or nil }
+			expires_at = path and os.date("!%Y-%m-%dT%H:%M:%SZ", os.time() + own_state.ANSWERS_KEPT) or nil }
 		if path and task then
 			remember(task, rest)
 		end
@@ -238,7 +238,7 @@ end
 ---@param uri string
 ---@return string?
 function M.read(uri)
-	local path = kept_files.path(uri:match "^runner://answers/(.*)$" or "")
+	local path = own_state.kept_answer(uri:match "^runner://answers/(.*)$" or "")
 	local text = path and fs.read(path)
 	return text and utf8.len(text) and text or nil
 end

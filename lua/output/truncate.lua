@@ -72,7 +72,7 @@ end
 ---@return string
 function M.call_with(flag, value)
 	local words, rest, skip = { "runner" }, {}, false
-	for _, word in ipairs(require("runner.core.own_flags").typed(attempt.call.argv)) do
+	for _, word in ipairs(require("runner.core.tool").typed(attempt.call.argv)) do
 		local into = (rest[1] or word == "--") and rest or words
 		if not skip and word:sub(1, #flag + 1) ~= flag .. "=" and word ~= flag then
 			into[#into + 1] = command_line.quoted(word)

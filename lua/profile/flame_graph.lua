@@ -3,7 +3,7 @@
 -- style sheet, nothing from a network, so that any policy for content shows it; what a frame took is its title, which a
 -- browser shows under the pointer. Pure.
 
-local markup = require "runner.core.markup"
+local encoding = require "runner.core.encoding"
 local tables = require "runner.core.tables"
 
 local M = {}
@@ -172,9 +172,9 @@ end
 local function frame(out, node, x, y, width, all)
 	local share = 100 * node.ns / all
 	out[#out + 1] = ('<g><title>%s: %.2f ms, %.1f %%</title><rect x="%.2f" y="%d" width="%.2f" height="%d" rx="1" fill="%s"/>'):format(
-		markup.text(node.name), node.ns / 1e6, share, x, y, math.max(width - 0.3, 0.1), ROW - 1, colour(node.name))
+		encoding.markup(node.name), node.ns / 1e6, share, x, y, math.max(width - 0.3, 0.1), ROW - 1, colour(node.name))
 	local text = cut(node.name, width)
-	out[#out + 1] = text and ('<text x="%.2f" y="%d">%s</text></g>\n'):format(x + 3, y + 12, markup.text(text)) or "</g>\n"
+	out[#out + 1] = text and ('<text x="%.2f" y="%d">%s</text></g>\n'):format(x + 3, y + 12, encoding.markup(text)) or "</g>\n"
 end
 
 -- Deeper frames are drawn below their callers, as icicles hang. Returns how many rows there are.
@@ -204,7 +204,7 @@ function M.draw(title, tree)
 <title>%s</title>
 <rect width="%d" height="%d" fill="#ffffff"/>
 <text x="3" y="20" font-size="14">%s</text>
-]]):format(WIDE, high, WIDE, high, markup.text(title), WIDE, high, markup.text(title)) .. table.concat(body) .. "</svg>\n"
+]]):format(WIDE, high, WIDE, high, encoding.markup(title), WIDE, high, encoding.markup(title)) .. table.concat(body) .. "</svg>\n"
 end
 
 return M

@@ -1,5 +1,5 @@
 -- aliases: other names for commands, with the words that they stand for: those of runner.lua (`aliases`; their form is in
--- lua/declare/project_keys.lua) and of command files, and what becomes of a call by one. Loaded where no command has
+-- lua/project/project.lua) and of command files, and what becomes of a call by one. Loaded where no command has
 -- the name that a call gives, and for lists.
 
 local catalog = require "runner.project.catalog"

@@ -63,7 +63,7 @@ local function check_required(s, rule, add)
 	end
 	for _, flag in ipairs(rule.then_required) do
 		if not is_present(s, flag) and not is_meant(s, { flag }) then
-			add(s, "input", "needed", row_of(s, flag), row, rule.if_value)
+			add(s, "needed", row_of(s, flag), row, rule.if_value)
 		end
 	end
 end
@@ -71,7 +71,7 @@ end
 local function check_prohibited(s, rule, add)
 	if is_present(s, rule.if_flag) then
 		for _, row in ipairs(present(s, rule.prohibited)) do
-			add(s, "input", "exclusive", { row_of(s, rule.if_flag), row })
+			add(s, "exclusive", { row_of(s, rule.if_flag), row })
 		end
 	end
 end
@@ -91,14 +91,14 @@ end
 
 local function check_any(s, names, add)
 	if not present(s, names)[1] and not is_meant(s, names) then
-		add(s, "input", "none_of", rows_of(s, names))
+		add(s, "none_of", rows_of(s, names))
 	end
 end
 
 local function check_one(s, names, add)
 	local found = present(s, names)
 	if found[2] then
-		add(s, "input", "exclusive", found)
+		add(s, "exclusive", found)
 	else
 		check_any(s, names, add)
 	end

@@ -2,10 +2,10 @@
 -- a command declares with `stdin`, or the lines that a value `-` stands for, read whole, with a cap. A phase of lua/boot.lua, loaded where
 -- a call has one. The plan is sent before anything is read, so the command's own limits hold.
 
+local amounts = require "runner.core.amounts"
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
-local sizes = require "runner.core.sizes"
 
 local M = {}
 
@@ -18,7 +18,7 @@ local WAIT_MS = 800 -- for a pipe that nobody asked us to wait for
 -- --- bytes ------------------------------------------------------------------------------
 
 local function stdin_max(spec)
-	return sizes.size(os.getenv(VARIABLE) or "", 1) or spec and spec.max_bytes or STDIN_MAX
+	return amounts.size(os.getenv(VARIABLE) or "", 1) or spec and spec.max_bytes or STDIN_MAX
 end
 
 local function check_variable(problems)

@@ -80,7 +80,7 @@ local ON_LINE = { flag = true, positional = true }
 local function check_line(s, source, add)
 	for _, row in ipairs(s.rows) do
 		if ON_LINE[s.given[row.name]] then
-			add(s, "input", "twice", source, row, "on the command line")
+			add(s, "twice", source, row, "on the command line")
 		end
 	end
 end
@@ -91,7 +91,7 @@ local function object_of(s, source, text, add)
 	if why == nil and type(object) == "table" and not json.is_array(object) then
 		return object
 	end
-	add(s, "input", "no_object", source, text, s.opts.command.secrets)
+	add(s, "no_object", source, text, s.opts.command.secrets)
 	for _, row in ipairs(s.rows) do
 		s.meant[row] = true
 	end
@@ -113,9 +113,9 @@ function M.take(s, add, values_of)
 	for _, key in ipairs(tables.sorted_keys(object)) do
 		local row = known[key]
 		if not row then
-			add(s, "input", "unknown_key", source, key, s.rows, s.opts.command)
+			add(s, "unknown_key", source, key, s.rows, s.opts.command)
 		elseif seen[row] then
-			add(s, "input", "twice", source, row, "as " .. seen[row])
+			add(s, "twice", source, row, "as " .. seen[row])
 		elseif not ON_LINE[s.given[row.name]] then
 			put(s, row, object[key], add, values_of)
 		end

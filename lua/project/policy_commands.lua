@@ -193,10 +193,10 @@ function M.describe()
 		end
 	end
 	out.max_retries, out.max_timeout_ms = policy.max_retries, policy.max_timeout_ms
-	out.max_cost_usd = policy.max_cost_micros and require("runner.core.money").dollars(policy.max_cost_micros)
+	out.max_cost_usd = policy.max_cost_micros and require("runner.core.amounts").dollars(policy.max_cost_micros)
 	out.subject = policy.subject
 	for _, one in ipairs(policy.list) do
-		local dollars = one.total_cost_usd and require("runner.core.money").dollars(one.total_cost_usd)
+		local dollars = one.total_cost_usd and require("runner.core.amounts").dollars(one.total_cost_usd)
 		out.total_cost_usd = dollars and math.min(out.total_cost_usd or dollars, dollars) or out.total_cost_usd
 	end
 	out.confirm_by_flag, out.dry_run, out.relocate = policy.confirm_by_flag, policy.dry_run, policy.relocate

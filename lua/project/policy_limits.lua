@@ -46,7 +46,7 @@ end
 local CONDITIONS = {
 	values = function(v) return json.is_array(v) and rules.list(v, 1, 10000, rules.anything) or nil end,
 	min = rules.anything, max = rules.anything, absent = rules.flag,
-	pattern = function(v) return rules.text(v) and not require("runner.declare.patterns").fault(v) and v or nil end,
+	pattern = function(v) return rules.text(v) and not require("runner.declare.rare_arguments").pattern_fault(v) and v or nil end,
 	within = function(v) return rules.text(v) and v:sub(1, 1) == "/" and v or nil end,
 }
 
@@ -247,7 +247,7 @@ local function passes(kind, what, v)
 	end
 	local climbs = kind == "path" and (what.pattern or what.within) and ("/" .. v .. "/"):find("/../", 1, true)
 	return listed and not climbs and (what.min == nil or v >= typed(kind, what.min)) and (what.max == nil or v <= typed(kind, what.max))
-		and not (what.pattern and require("runner.declare.patterns").refuses(what.pattern, v))
+		and not (what.pattern and require("runner.declare.rare_arguments").pattern_refuses(what.pattern, v))
 		and not (what.within and not require("runner.declare.rare_arguments").is_within(v, what.within))
 end
 
@@ -525,7 +525,7 @@ function M.count_job(policy, call, folder)
 end
 
 local function dollars(micros)
-	return require("runner.core.money").dollars(micros)
+	return require("runner.core.amounts").dollars(micros)
 end
 
 ---Reserve what a run of a workflow may cost.

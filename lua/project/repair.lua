@@ -306,7 +306,7 @@ end
 function M.command(a)
 	local call = a.call
 	local argv = call and (call.is_call and words_of_call(a) or not call.stdin_words and call.argv)
-	argv = argv and require("runner.core.own_flags").typed(argv)
+	argv = argv and require("runner.core.tool").typed(argv)
 	if not argv or not argv[1] or #argv > MOST_TOKENS or call.has_stdin or is_delicate(argv) then
 		return nil
 	end

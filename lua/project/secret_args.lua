@@ -66,7 +66,7 @@ end
 -- Take the values that --NAME-from-env and --NAME-from-file name, and add what is wrong to the
 -- problems.
 local function take(command, parsed, config)
-	for _, row in ipairs(require("runner.declare.secret_flags").rows(command)) do
+	for _, row in ipairs(require("runner.declare.rare_arguments").secret_rows(command)) do
 		local named, name = parsed.framework[row.name], row.of.name
 		local from = parsed.given[name]
 		if named and (from == "flag" or from == "positional" or from == "payload") then

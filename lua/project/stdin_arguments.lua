@@ -118,7 +118,7 @@ function M.take_dash(s, row, from, take, add_problem)
 	end
 	s.given[row.name] = s.given[row.name] or from
 	if s.framework.piped then
-		add_problem(s, "input", "piped_twice", row, s.framework.piped)
+		add_problem(s, "piped_twice", row, s.framework.piped)
 		return true
 	end
 	s.framework.piped = row

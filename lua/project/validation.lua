@@ -129,7 +129,7 @@ local function as_error(problems)
 	list_for_people(problems)
 	local e = require("runner.declare.arg_errors").error(problems)
 	if SHOWS_USAGE[problems[1].code] and attempt.launch.stderr_is_tty and not attempt.raw then
-		e.place = require("runner.declare.usage").of(attempt.command)
+		e.place = require("runner.declare.arg_words").usage(attempt.command)
 	end
 	return e
 end

@@ -117,7 +117,7 @@ end
 local function hindrance(a)
 	if has_secrets(a) then
 		return "it may have a secret"
-	elseif a.framework.unmask then -- also where we read its envelope ourselves (lua/core/own_flags.lua)
+	elseif a.framework.unmask then -- also where we read its envelope ourselves (lua/core/tool.lua)
 		return "its answer may have secrets (--unmask), or it is one of several calls (runner + a + b): make it by itself"
 	elseif a.command.stdin or a.call.has_stdin or a.framework.input_file then
 		return "it reads its input"

@@ -5,9 +5,9 @@
 local attempt = require "runner.core.attempt"
 local export = require "runner.telemetry.export"
 local host = require "runner.host"
-local programs = require "runner.core.programs"
 local settings = require "runner.telemetry.settings"
 local trace = require "runner.telemetry.trace"
+local waiting = require "runner.core.waiting"
 
 local M = {}
 
@@ -140,7 +140,7 @@ local function finish(t, ctx, code, message, last)
 		return
 	end
 	t.over = true
-	programs.trace(nil) -- the export's own programs, if any, are none of the call's
+	waiting.trace_programs(nil) -- the export's own programs, if any, are none of the call's
 	export.all(t, t.telemetry, ctx, attempt.mask, function()
 		return spans_of(t, code, message, last)
 	end, "this call")
@@ -152,7 +152,7 @@ local function begin(ctx, telemetry)
 		trace_id = parent and parent.trace_id or trace.trace_id(request), root = trace.span_id(request, "call"),
 		span = trace.span_id(request, "attempt", attempt.launch.attempt), started_ms = host.wall_ms() }
 	host.setenv(VARIABLE, trace.text { trace_id = t.trace_id, span_id = t.span, sampled = t.sampled })
-	programs.trace(function(options, run)
+	waiting.trace_programs(function(options, run)
 		return follow(t, options, run)
 	end)
 	attempt.at_end(function(answer)

@@ -4,7 +4,7 @@ local host = require "runner.host"
 
 local M = {}
 
-local xml = require("runner.core.markup").attribute
+local xml = require("runner.core.encoding").markup_attribute
 
 local function counts(tests)
 	local failed = 0

@@ -4,8 +4,8 @@
 local catalog = require "runner.project.catalog"
 local fs = require "runner.fs"
 local json = require "runner.json"
+local own_state = require "runner.core.own_state"
 local paths = require "runner.core.paths"
-local tree_size = require "runner.core.tree_size"
 
 local M = {}
 
@@ -19,15 +19,12 @@ local M = {}
 ---@field clearable_with? string
 ---@field ttl_seconds? integer
 
----Bytes of a file, or of the files below a directory (lua/core/tree_size.lua).
-M.size = tree_size.of
-
 local function row_of(path, row, name, seen)
 	if seen[path] then
 		return nil
 	end
 	seen[path] = true
-	local size, partial = M.size(path)
+	local size, partial = own_state.tree_size(path)
 	return { path = path, type = row.type, command = name, exists = fs.lstat(path) ~= nil, size_bytes = size, size_is_partial = partial,
 		clearable_with = row.clearable_with, ttl_seconds = row.ttl_seconds }
 end
@@ -65,7 +62,7 @@ function M.state()
 	for _, row in ipairs(dir and PURPOSES or {}) do
 		local path = dir .. "/" .. row[1]
 		if fs.lstat(path) then
-			out[#out + 1] = { path = path, purpose = row[2], size_bytes = (M.size(path)) }
+			out[#out + 1] = { path = path, purpose = row[2], size_bytes = (own_state.tree_size(path)) }
 		end
 	end
 	return json.array(out)

@@ -8,8 +8,8 @@ local contract = require "runner.declare.contract"
 local help_exit_codes = require "runner.tools.help_exit_codes"
 local host = require "runner.host"
 local json = require "runner.json"
-local patterns = require "runner.declare.patterns"
-local portable_pattern = require "runner.core.portable_pattern"
+local rare_arguments = require "runner.declare.rare_arguments"
+local regexes = require "runner.core.regexes"
 local portable_schema = require "runner.core.portable_schema"
 local computed = require "runner.declare.computed"
 
@@ -45,7 +45,7 @@ local function limits_of(row)
 	local lengths_are_items = row.type == "array" and first == "min_length"
 	local bounded = first and not lengths_are_items and (row[first] or row[last])
 	local has_no_key = row.pattern and (row.positional or row.items
-		or not patterns.presets[row.pattern] and not portable_pattern.whole(row.pattern))
+		or not rare_arguments.presets[row.pattern] and not regexes.whole(row.pattern))
 	return (kind == "duration" or bounded or has_no_key) and arg_errors.expected(row) or nil
 end
 
@@ -83,13 +83,13 @@ end
 function M.flag(row, config)
 	local choices = row.values and listed(row, config)
 	local pattern = row.type ~= "array" and row.pattern or nil
-	local preset = pattern and patterns.presets[pattern] and pattern
+	local preset = pattern and rare_arguments.presets[pattern] and pattern
 	local schema = row.schema and portable_schema.of(row.schema)
 	return {
 		type = type_of(row.type, choices), required = row.required or false, description = M.meaning(row),
 		default = computed.default(row), short = row.short, env_vars = variables_of(row),
 		enum_values = row.type == "enum" and choices or nil, schema = row.type == "array" and array_schema(row, choices) or schema,
-		pattern = not preset and pattern and portable_pattern.whole(pattern) or nil, pattern_type = preset,
+		pattern = not preset and pattern and regexes.whole(pattern) or nil, pattern_type = preset,
 	}
 end
 

@@ -11,7 +11,6 @@ local flags = require "runner.declare.flags"
 local host = require "runner.host"
 local computed = require "runner.declare.computed"
 local layout = require "runner.output.layout"
-local usage = require "runner.declare.usage"
 
 local M = {}
 
@@ -124,18 +123,18 @@ local function option_term(row)
 	if row.type == "boolean" then
 		spelt = row.default == true and "--no-" .. row.flag or spelt
 	else
-		spelt = spelt .. " " .. usage.placeholder(row)
+		spelt = spelt .. " " .. arg_words.placeholder(row)
 	end
 	return (row.short and "-" .. row.short .. ", " or "    ") .. spelt
 end
 
 -- --- one command --------------------------------------------------------------------
 
-M.usage = usage.of
+M.usage = arg_words.usage
 
 local function arguments(command, config, width)
 	local rows = { positional = {}, option = {} }
-	usage.each_kind(command.args, function(row, kind)
+	arg_words.each_kind(command.args, function(row, kind)
 		local term = kind == "positional" and row.flag or option_term(row)
 		table.insert(rows[kind], { term, meaning(row, config) })
 	end)

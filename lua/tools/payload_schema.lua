@@ -2,9 +2,9 @@
 -- reader takes it (lua/core/portable_schema.lua). For --schema, and for tools of MCP.
 
 local json = require "runner.json"
-local patterns = require "runner.declare.patterns"
+local rare_arguments = require "runner.declare.rare_arguments"
 local computed = require "runner.declare.computed"
-local portable_pattern = require "runner.core.portable_pattern"
+local regexes = require "runner.core.regexes"
 local portable_schema = require "runner.core.portable_schema"
 
 local M = {}
@@ -18,13 +18,13 @@ end
 
 -- Its pattern; or the two that say the same of a text that is not empty; or why there is none.
 local function add_pattern(schema, pattern)
-	local preset = patterns.presets[pattern]
+	local preset = rare_arguments.presets[pattern]
 	if preset and preset.portable then
 		schema.pattern, schema.allOf = preset.portable[1], json.array { { type = "string", pattern = preset.portable[2] } }
 		schema.minLength = math.max(schema.minLength or 1, 1)
 		return
 	end
-	local text, why = portable_pattern.whole(preset and preset[1] or pattern)
+	local text, why = regexes.whole(preset and preset[1] or pattern)
 	schema.pattern = text
 	schema["$comment"] = why and portable_schema.left_out(why) or nil
 end

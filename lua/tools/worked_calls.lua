@@ -9,7 +9,7 @@ local command_line = require "runner.core.command_line"
 local computed = require "runner.declare.computed"
 local json = require "runner.json"
 local locate = require "runner.project.locate"
-local patterns = require "runner.declare.patterns"
+local rare_arguments = require "runner.declare.rare_arguments"
 local tables = require "runner.core.tables"
 
 local M = {}
@@ -75,7 +75,7 @@ local function candidates(row, list)
 		end
 	end
 	add(BY_NAME[row.name:match "%a+$"])
-	local preset = row.pattern and patterns.presets[row.pattern]
+	local preset = row.pattern and rare_arguments.presets[row.pattern]
 	add(preset and preset[2])
 	for _, text in ipairs(OF_TYPE[kind] or TEXTS) do
 		add(text)

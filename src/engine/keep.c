@@ -21,7 +21,7 @@
 
 #define NO_PLACE EDOM
 
-/* The folder as lua/core/kept.lua knows it; 0, or an errno. */
+/* The folder as lua/core/own_state.lua knows it; 0, or an errno. */
 static int folder_of(char path[KEEP_PATH])
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME"), *id = getenv("RUNNER_INSTANCE_ID");

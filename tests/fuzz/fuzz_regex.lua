@@ -1,7 +1,7 @@
 -- The regex binding takes any pattern and any text: true, false or a reason, in
 -- bounded time. The input: pattern, NUL, text.
 
-local patterns = require "runner.declare.patterns"
+local rare_arguments = require "runner.declare.rare_arguments"
 local regex = require "runner.regex"
 
 local function is_reason(v)
@@ -17,9 +17,9 @@ return function(input)
 	if not good then
 		assert(hit == nil and reason == why)
 	end
-	local refused = patterns.refuses(pattern, text)
-	assert(patterns.presets[pattern] or (refused == nil) == (hit == true))
-	for name in pairs(patterns.presets) do
-		patterns.refuses(name, text)
+	local refused = rare_arguments.pattern_refuses(pattern, text)
+	assert(rare_arguments.presets[pattern] or (refused == nil) == (hit == true))
+	for name in pairs(rare_arguments.presets) do
+		rare_arguments.pattern_refuses(name, text)
 	end
 end

@@ -1,6 +1,7 @@
 -- runner policy check [FILE [CALL …]]: which commands of this project each rule of a policy means, what is used of it, and what it says
 -- of a call.
 
+local amounts = require "runner.core.amounts"
 local attempt = require "runner.core.attempt"
 local caller_policy = require "runner.project.caller_policy"
 local catalog = require "runner.project.catalog"
@@ -9,7 +10,6 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
 local limits = require "runner.project.policy_limits"
-local money = require "runner.core.money"
 local policy_commands = require "runner.project.policy_commands"
 
 -- That of the file, or those that hold for this call.
@@ -94,7 +94,7 @@ return {
 			first = first or problem_of(policy, rows, entries)
 			if policy.total_cost_usd then
 				local used, problem = limits.cost(policy)
-				data.total_cost_usd = { policy = policy.path, says = money.dollars(policy.total_cost_usd), used = used, problem = problem }
+				data.total_cost_usd = { policy = policy.path, says = amounts.dollars(policy.total_cost_usd), used = used, problem = problem }
 			end
 		end
 		if first then

@@ -9,7 +9,7 @@ local time_bound = require "runner.workflow.run.time_bound"
 local policy_commands = require "runner.project.policy_commands"
 local locate = require "runner.project.locate"
 local host = require "runner.host"
-local money = require "runner.core.money"
+local amounts = require "runner.core.amounts"
 local start = require "runner.workflow.run.start"
 local var_values = require "runner.workflow.run.var_values"
 
@@ -88,8 +88,8 @@ local function judge_run(path, workflow, policy)
 	end
 	local most = policy.max_cost_micros
 	if most and workflow.max_cost and workflow.max_cost > most then
-		warn(path, start_of_file, "POLICY_CUTS", ("a max_cost of $%s: the caller's policy allows $%s"):format(money.dollars(workflow.max_cost),
-			money.dollars(most)))
+		warn(path, start_of_file, "POLICY_CUTS", ("a max_cost of $%s: the caller's policy allows $%s"):format(amounts.dollars(workflow.max_cost),
+			amounts.dollars(most)))
 	end
 end
 

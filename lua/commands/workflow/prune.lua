@@ -4,7 +4,7 @@ local answer = require "runner.workflow.report.answer"
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local remove = require "runner.workflow.store.remove"
-local sizes = require "runner.core.sizes"
+local amounts = require "runner.core.amounts"
 local scope = require "runner.core.scope"
 local store = require "runner.workflow.store.store"
 local tables = require "runner.core.tables"
@@ -19,7 +19,7 @@ local function keeping_of(args)
 		return copy
 	end
 	return { keep = args.keep, older_than_ms = args.older_than and require("runner.core.rules").milliseconds(args.older_than),
-		max_size = args.max_size and sizes.size(args.max_size, 0), failed = args.failed, interrupted = args.interrupted,
+		max_size = args.max_size and amounts.size(args.max_size, 0), failed = args.failed, interrupted = args.interrupted,
 		workflow = args.workflow, project = scope.of(args) }
 end
 
@@ -54,7 +54,7 @@ return {
 		{ description = "See what would go", command = "runner workflow prune --older-than 30d --keep 100 --dry-run" },
 	},
 	validate = function(args)
-		if args.max_size and not sizes.size(args.max_size, 0) then
+		if args.max_size and not amounts.size(args.max_size, 0) then
 			return { { field = "max_size", code = "INVALID_ARGUMENT", value = args.max_size,
 				message = ("'%s' is no size"):format(args.max_size), suggestion = "Write a size such as 500MiB or 1GiB" } }
 		elseif not (args.keep or args.older_than or args.max_size or attempt.project.retention and not args.all) then

@@ -15,7 +15,7 @@ local STDIN = {
 	type = STDIN_TYPES,
 	required = rules.flag,
 	max_bytes = function(v)
-		local n = require("runner.core.sizes").size(v, 1)
+		local n = require("runner.core.amounts").size(v, 1)
 		return n ~= 0 and n or nil
 	end,
 	schema = function(v)

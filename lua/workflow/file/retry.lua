@@ -133,7 +133,7 @@ values.shaped(exits, "list", STATUS, 1)
 
 local function pattern(check, node, name)
 	local text = values.text(check, node, name)
-	local why = text and require("runner.core.regex_search").fault(text)
+	local why = text and require("runner.core.regexes").fault(text)
 	if why then
 		check:add(node, ("%s: %s"):format(name, why))
 	end

@@ -2,8 +2,8 @@
 -- node and the name of its key, and returns the value, or nil after reporting what
 -- is wrong and what to write. They know no keys.
 
+local amounts = require "runner.core.amounts"
 local check_of = require "runner.workflow.file.check"
-local money = require "runner.core.money"
 local names = require "runner.workflow.file.names"
 local rules = require "runner.core.rules"
 local tables = require "runner.core.tables"
@@ -129,7 +129,7 @@ M.shaped(M.duration, "duration")
 ---@param name string of the key
 ---@return integer?
 function M.dollars(check, node, name)
-	local micros = (node.kind == "integer" or node.kind == "number") and money.micros(node.value)
+	local micros = (node.kind == "integer" or node.kind == "number") and amounts.micros(node.value)
 	if micros and micros > 0 then
 		return micros
 	end
@@ -157,7 +157,7 @@ M.shaped(M.number, "number")
 ---@param name string of the key
 ---@return number?
 function M.size(check, node, name)
-	local bytes = node.text and node.kind ~= "null" and require("runner.core.sizes").size(node.text, 0)
+	local bytes = node.text and node.kind ~= "null" and require("runner.core.amounts").size(node.text, 0)
 	if bytes then
 		return bytes > 0 and bytes or math.huge
 	end

@@ -155,9 +155,9 @@ local TESTS = {
 	exit = function(want, result) return want[result.status] == true end,
 	stderr = function(want, result) return result.stderr:find(want, 1, true) ~= nil end,
 	pattern = function(want, _, texts)
-		local regex_search = require "runner.core.regex_search"
+		local regexes = require "runner.core.regexes"
 		for _, text in ipairs(texts) do
-			if regex_search.found(want, host.clean(text:sub(-TAIL)), true) then
+			if regexes.found(want, host.clean(text:sub(-TAIL)), true) then
 				return true
 			end
 		end

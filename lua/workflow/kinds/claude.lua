@@ -2,6 +2,7 @@
 -- nothing. The command line has the flags that the file asks for, the session that the step starts or
 -- continues, and at its end the prompt, with stdin /dev/null; a prompt too long for an argument is stdin.
 
+local amounts = require "runner.core.amounts"
 local classify = require "runner.workflow.kinds.classify"
 local claude_failures = require "runner.workflow.kinds.claude_failures"
 local claude_keys = require "runner.workflow.expr.claude_keys"
@@ -11,7 +12,6 @@ local denials = require "runner.workflow.kinds.denials"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
-local money = require "runner.core.money"
 local step_process = require "runner.workflow.kinds.step_process"
 local variables = require "runner.workflow.expr.variables"
 
@@ -98,7 +98,7 @@ local function argv_of(step, claude, expand, session, budget)
 		append(argv, { session.continues and "--resume" or "--session-id", session.id })
 	end
 	if budget then
-		append(argv, { "--max-budget-usd", money.text(budget) })
+		append(argv, { "--max-budget-usd", amounts.text(budget) })
 	end
 	argv[#argv + 1] = "--print"
 	append(argv, FORMATS[claude.output or "text"])

@@ -3,10 +3,10 @@
 -- it: which of them are worth a line to watch, and which lines are none. Runs in the worker. It judges
 -- nothing: that is lua/workflow/kinds/classify.lua's.
 
+local amounts = require "runner.core.amounts"
 local claude_meter = require "runner.workflow.kinds.claude_meter"
 local host = require "runner.host"
 local json = require "runner.json"
-local money = require "runner.core.money"
 
 local M = {}
 
@@ -150,7 +150,7 @@ end
 local function main_model(models)
 	local best, most
 	for name, row in pairs(models) do
-		local cost = money.micros(row.costUSD) or 0
+		local cost = amounts.micros(row.costUSD) or 0
 		if not best or cost > most or cost == most and name < best then
 			best, most = name, cost
 		end
@@ -163,7 +163,7 @@ local function prices_of(reply, models)
 	local out, only = {}, next(models)
 	only = only and next(models, only) == nil
 	for name, row in pairs(models) do
-		local micros = money.micros(row.costUSD) or only and money.micros(reply.total_cost_usd)
+		local micros = amounts.micros(row.costUSD) or only and amounts.micros(reply.total_cost_usd)
 		out[claude_meter.model(name)] = micros and claude_meter.prices({ input = count(row.inputTokens) or 0,
 			output = count(row.outputTokens) or 0, cache_read = count(row.cacheReadInputTokens) or 0,
 			cache_write = count(row.cacheCreationInputTokens) or 0 }, micros, count(reply.num_turns) or 1) or nil
@@ -181,7 +181,7 @@ function M.usage(reply)
 	local usage = tokens(reply, models)
 	usage.session_id = type(reply.session_id) == "string" and reply.session_id ~= "" and reply.session_id or nil
 	usage.prices = prices_of(reply, models)
-	usage.model, usage.turns, usage.cost_micros = main_model(models), count(reply.num_turns), money.micros(reply.total_cost_usd)
+	usage.model, usage.turns, usage.cost_micros = main_model(models), count(reply.num_turns), amounts.micros(reply.total_cost_usd)
 	return usage
 end
 

@@ -2,8 +2,8 @@
 -- its attempts and with what all of it has cost; and what failed in it. It reads the store.
 
 local host = require "runner.host"
+local reference = require "runner.core.reference"
 local report = require "runner.workflow.report.report"
-local step_key = require "runner.core.step_key"
 
 local M = {}
 
@@ -57,7 +57,7 @@ end
 
 -- The nearest step, or item of a loop, that it is inside, and its key without rounds; of a step with rounds the one of the same.
 local function holder_of(history, step)
-	local at, rounds = step_key.split(step.key)
+	local at, rounds = reference.split(step.key)
 	while at do
 		local loop_key, number = at:match "^(.*)%[(%d+)%]$"
 		if loop_key then
@@ -76,7 +76,7 @@ end
 
 -- "repair.1, round 2"
 local function name_of(key, holder_key)
-	local base, rounds = step_key.split(key)
+	local base, rounds = reference.split(key)
 	local round = rounds:match "(%d+)$"
 	return base:sub(holder_key and #holder_key + 2 or 1) .. (round and ", round " .. round or "")
 end

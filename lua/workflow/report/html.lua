@@ -3,9 +3,9 @@
 -- is no page of ours. Whatever a program printed is text here.
 
 local display = require "runner.core.display"
+local encoding = require "runner.core.encoding"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
-local markup = require "runner.core.markup"
 
 local M = {}
 
@@ -107,7 +107,7 @@ local SHAPES = { failed = { 0, 10 }, interrupted = { 0, 10 }, wait = { 4, 2 }, w
 function M.bar(class, from, to, title)
 	local y, height = table.unpack(SHAPES[class] or { 2, 6 })
 	return ('<rect class="%s" x="%.1f" width="%.1f" y="%d" height="%d">%s</rect>'):format(class, from, math.max(to - from, 2), y, height,
-		title and "<title>" .. markup.text(title) .. "</title>" or "")
+		title and "<title>" .. encoding.markup(title) .. "</title>" or "")
 end
 
 ---@param width number
@@ -116,7 +116,7 @@ end
 ---@return string markup
 function M.drawing(width, label, bars)
 	return ('<svg viewBox="0 0 %d 10" preserveAspectRatio="none" %s>%s</svg>'):format(width,
-		label == "" and 'aria-hidden="true"' or ('role="img" aria-label="%s"'):format(markup.text(label)), bars)
+		label == "" and 'aria-hidden="true"' or ('role="img" aria-label="%s"'):format(encoding.markup(label)), bars)
 end
 
 ---@param rows {[1]: string, [2]: string}[] classes of bars, and what they mean
@@ -124,7 +124,7 @@ end
 function M.legend(rows)
 	local out = {}
 	for i, row in ipairs(rows) do
-		out[i] = ("<li>%s%s</li>"):format(M.drawing(30, "", M.bar(row[1], 0, 30)), markup.text(row[2]))
+		out[i] = ("<li>%s%s</li>"):format(M.drawing(30, "", M.bar(row[1], 0, 30)), encoding.markup(row[2]))
 	end
 	return '<ul class="legend" aria-label="Legend">' .. table.concat(out) .. "</ul>\n"
 end
@@ -183,18 +183,18 @@ function M.chart(title, days, shown, kind)
 	local top = math.ceil(most / each - 1e-9) * each
 	for at = 0, top + each / 2, each do
 		lines[#lines + 1] = ('<u style="bottom:%.1f%%"><span>%s</span></u>'):format(at / top * 100,
-			at == 0 and "0" or short(markup.text(shown(at))))
+			at == 0 and "0" or short(encoding.markup(shown(at))))
 	end
 	local every = math.ceil(#days / LABELS)
 	for i, day in ipairs(days) do
-		local text = markup.text(shown(day.value))
-		bars[i] = ('<span title="%s: %s"><s style="height:%.1f%%"></s>%s%s</span>'):format(markup.text(day.day), text, day.value / top * 100,
+		local text = encoding.markup(shown(day.value))
+		bars[i] = ('<span title="%s: %s"><s style="height:%.1f%%"></s>%s%s</span>'):format(encoding.markup(day.day), text, day.value / top * 100,
 			every == 1 and day.value > 0 and ('<b style="bottom:%.1f%%">%s</b>'):format(day.value / top * 100, text) or "",
-			(i - 1) % every == 0 and "<em>" .. markup.text(day.day:sub(6)) .. "</em>" or "")
+			(i - 1) % every == 0 and "<em>" .. encoding.markup(day.day:sub(6)) .. "</em>" or "")
 	end
 	return ('<figure><figcaption>%s</figcaption><div class="plot" role="img" aria-label="%s, from %s to %s: %s in all, %s at most">%s'
-		.. '<span class="days">%s</span></div></figure>\n'):format(markup.text(title), markup.text(title), markup.text(days[1].day),
-			markup.text(days[#days].day), markup.text(shown(sum)), markup.text(shown(most)), table.concat(lines), table.concat(bars))
+		.. '<span class="days">%s</span></div></figure>\n'):format(encoding.markup(title), encoding.markup(title), encoding.markup(days[1].day),
+			encoding.markup(days[#days].day), encoding.markup(shown(sum)), encoding.markup(shown(most)), table.concat(lines), table.concat(bars))
 end
 
 ---A table. Cells are markup; a column whose name begins with "#" has numbers.
@@ -203,9 +203,9 @@ end
 ---@param rows string[][]
 ---@return string
 function M.table(caption, columns, rows)
-	local out = { ('<div class="scroll"><table><caption class="soft">%s</caption><thead><tr>'):format(markup.text(caption)) }
+	local out = { ('<div class="scroll"><table><caption class="soft">%s</caption><thead><tr>'):format(encoding.markup(caption)) }
 	for _, name in ipairs(columns) do
-		out[#out + 1] = ('<th scope="col"%s>%s</th>'):format(name:find "^#" and ' class="n"' or "", markup.text((name:gsub("^#", ""))))
+		out[#out + 1] = ('<th scope="col"%s>%s</th>'):format(name:find "^#" and ' class="n"' or "", encoding.markup((name:gsub("^#", ""))))
 	end
 	out[#out + 1] = "</tr></thead><tbody>\n"
 	for _, row in ipairs(rows) do
@@ -226,7 +226,7 @@ function M.facts(rows)
 	local out = { "<dl>" }
 	for _, row in ipairs(rows) do
 		if row[2] ~= nil and row[2] ~= "" then
-			out[#out + 1] = ("<dt>%s</dt><dd>%s</dd>"):format(markup.text(row[1]), markup.text(row[2]))
+			out[#out + 1] = ("<dt>%s</dt><dd>%s</dd>"):format(encoding.markup(row[1]), encoding.markup(row[2]))
 		end
 	end
 	out[#out + 1] = "</dl>\n"
@@ -243,7 +243,7 @@ function M.page(title, body)
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s</title><style>
 %s</style></head><body><main>
-]]):format(markup.text(title), STYLE) .. body .. "</main></body></html>\n"
+]]):format(encoding.markup(title), STYLE) .. body .. "</main></body></html>\n"
 end
 
 -- --- its file --------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 -- attempts, what they printed, what they cost; a loop as one row with a strip of its items. However many steps there are, the
 -- page stays below 1 MB: those that failed have their details first. It reads the store and the logs.
 
+local amounts = require "runner.core.amounts"
+local encoding = require "runner.core.encoding"
 local history_of = require "runner.workflow.report.history"
 local html = require "runner.workflow.report.html"
 local logs = require "runner.workflow.report.logs"
-local markup = require "runner.core.markup"
-local money = require "runner.core.money"
 local run_text = require "runner.workflow.report.run_text"
 local visible = require "runner.core.visible"
 
@@ -29,7 +29,7 @@ local UNITS = 100 -- steps on executors
 local BARS = 50 -- attempts of a step: its last ones
 
 local function text(value, columns)
-	return markup.text(visible.shorten((tostring(value):sub(1, 8 * columns):gsub("%s+", " ")), columns))
+	return encoding.markup(visible.shorten((tostring(value):sub(1, 8 * columns):gsub("%s+", " ")), columns))
 end
 
 local function took(node)
@@ -38,7 +38,7 @@ local function took(node)
 end
 
 local function cost(micros)
-	return micros > 0 and money.shown(micros) or ""
+	return micros > 0 and amounts.shown(micros) or ""
 end
 
 -- "review › src/a.c › ask", or the items in it.
@@ -171,7 +171,7 @@ local function pre(title, content)
 	if not content or content == "" then
 		return ""
 	end
-	return ('<p class="soft">%s</p><pre>%s</pre>\n'):format(markup.text(title), markup.text(content))
+	return ('<p class="soft">%s</p><pre>%s</pre>\n'):format(encoding.markup(title), encoding.markup(content))
 end
 
 local function log_text(record, stream, most)
@@ -181,7 +181,7 @@ local function log_text(record, stream, most)
 end
 
 local function code_of(code)
-	return ('<span class="n">%s</span>'):format(markup.text(code))
+	return ('<span class="n">%s</span>'):format(encoding.markup(code))
 end
 
 local function attempts_table(history, node)
@@ -190,7 +190,7 @@ local function attempts_table(history, node)
 		local try = node.tries[i]
 		rows[#rows + 1] = { tostring(try.number), html.duration(try.started_ms - history.from_ms),
 			html.duration(try.ended_ms and math.max(try.ended_ms - try.started_ms, 0)), code_of(try.code or (try.ended_ms and "ok" or "")),
-			markup.text((try.message or ""):sub(1, MESSAGE)), html.duration(try.delay_ms) }
+			encoding.markup((try.message or ""):sub(1, MESSAGE)), html.duration(try.delay_ms) }
 	end
 	local title = count > ATTEMPTS and ("The last %d of %d attempts of "):format(ATTEMPTS, count) or "Attempts of "
 	return rows[1] and html.table(title .. node.step.key, { "#no.", "#began after", "#took", "code", "message", "#then waited" },
@@ -343,7 +343,7 @@ local function printed(history, node)
 	local record = try and try.code and logs.of(history.run.id, try)
 	local said = log_text(record, "stderr", ERROR)
 	said = said and said:find "%S" and said or log_text(record, "stdout", ERROR)
-	return said and said:find "%S" and ("<pre>%s</pre>"):format(markup.text((said:gsub("%s+$", "")))) or ""
+	return said and said:find "%S" and ("<pre>%s</pre>"):format(encoding.markup((said:gsub("%s+$", "")))) or ""
 end
 
 local function failures_of(page)
@@ -351,7 +351,7 @@ local function failures_of(page)
 	for i, place in ipairs(places) do
 		local node = place.first
 		out[#out + 1] = i <= PLACES and ('<li><b class="failed">✗ %s</b> <span class="failed">%s</span>: %s <i>(%s)</i>%s%s</li>\n'):format(
-			link(node, path_of(node)), markup.text(node.step.code or node.state), text(node.step.message or "", 400),
+			link(node, path_of(node)), encoding.markup(node.step.code or node.state), text(node.step.message or "", 400),
 			history_of.fate(history, node), printed(history, node), others(place)) or nil
 	end
 	out[#out + 1] = #places > PLACES and ('<li class="soft">… and %d other places</li>\n'):format(#places - PLACES) or nil
@@ -362,18 +362,18 @@ end
 
 local function costs_text(history)
 	local run = history.run
-	local most = run.max_cost_usd and money.micros(run.max_cost_usd)
-	local held = (run.cost_usd and money.micros(run.cost_usd) or 0) - history.spent
-	return (history.spent > 0 or most or held > 0) and money.shown(history.spent) .. (most and " of " .. money.shown(most) or "")
-		.. (held > 0 and (", and %s that running steps may cost"):format(money.shown(held)) or "") or nil
+	local most = run.max_cost_usd and amounts.micros(run.max_cost_usd)
+	local held = (run.cost_usd and amounts.micros(run.cost_usd) or 0) - history.spent
+	return (history.spent > 0 or most or held > 0) and amounts.shown(history.spent) .. (most and " of " .. amounts.shown(most) or "")
+		.. (held > 0 and (", and %s that running steps may cost"):format(amounts.shown(held)) or "") or nil
 end
 
 local function heading(history)
 	local run, cause = history.run, history.cause
 	return ('<a class="skip" href="#steps">Skip to the steps</a>\n<h1>%s <span class="%s">%s %s</span></h1>\n'):format(
-		markup.text(run.workflow), run.state, html.mark(run.state), markup.text(run.state))
+		encoding.markup(run.workflow), run.state, html.mark(run.state), encoding.markup(run.state))
 		.. (run.code and ('<p class="error">%s<b>%s</b>: %s</p>\n'):format(cause and link(cause, path_of(cause)) .. " " or "",
-			markup.text(run.code), text(run.message or "", 600)) or "") .. html.facts {
+			encoding.markup(run.code), text(run.message or "", 600)) or "") .. html.facts {
 			{ "run", run.id }, { "file", run.file }, { "started", run.created }, { "ended", run.ended },
 			{ "took", run.duration_ms and html.duration(run.duration_ms) }, { "cost", costs_text(history) },
 			{ "steps", html.counts(run.steps_by_state or {}) },
@@ -385,7 +385,7 @@ end
 local function placed_table(units)
 	local rows = {}
 	for i, unit in ipairs(table.move(units or {}, 1, UNITS, 1, {})) do
-		rows[i] = { markup.text(unit.step), markup.text(unit.executor), ("%d of %d"):format(unit.completed, unit.parts),
+		rows[i] = { encoding.markup(unit.step), encoding.markup(unit.executor), ("%d of %d"):format(unit.completed, unit.parts),
 			html.duration(unit.queue_ms), html.duration(unit.longest_queue_ms or 0), html.duration(unit.run_ms), tostring(unit.measured or ""),
 			unit.cpu_ms and html.duration(unit.cpu_ms) or "", unit.peak_bytes and run_text.mebibytes(unit.peak_bytes) or "" }
 	end

@@ -1,10 +1,10 @@
 -- html_stats: the statistics of all runs for people: a page with trends by day, and what cost and failed most; or a text.
 -- Pure: it draws the data of `workflow stats`.
 
+local amounts = require "runner.core.amounts"
+local encoding = require "runner.core.encoding"
 local host = require "runner.host"
 local html = require "runner.workflow.report.html"
-local markup = require "runner.core.markup"
-local money = require "runner.core.money"
 local run_text = require "runner.workflow.report.run_text"
 local tables = require "runner.core.tables"
 
@@ -17,8 +17,8 @@ local function number(value)
 end
 
 local function dollars(value)
-	local micros = money.micros(value)
-	return micros and micros > 0 and money.shown(micros) or ""
+	local micros = amounts.micros(value)
+	return micros and micros > 0 and amounts.shown(micros) or ""
 end
 
 local function duration(ms)
@@ -152,7 +152,7 @@ function M.page(stats)
 		local names, rows = table_of(stats[section[2]] or {})
 		for _, row in ipairs(rows) do
 			for n, cell in ipairs(row) do
-				row[n] = markup.text(cell)
+				row[n] = encoding.markup(cell)
 			end
 		end
 		out[#out + 1] = rows[1] and ("<h2>%s</h2>\n%s"):format(section[1], html.table(section[3], names, rows)) or ""

@@ -3,7 +3,7 @@
 
 local host = require "runner.host"
 local json = require "runner.json"
-local money = require "runner.core.money"
+local amounts = require "runner.core.amounts"
 local reference = require "runner.core.reference"
 local scope = require "runner.core.scope"
 local run_rows = require "runner.workflow.report.run_rows"
@@ -145,7 +145,7 @@ function M.full(db, id, opts)
 	out.cwd, out.seed, out.env_names = row.cwd, tostring(row.seed), row.env_names
 	out.variables = small(row.variables, VARIABLES)
 	out.digest, out.request_id, out.resumes, out.cost_usd = row.digest, row.request_id, row.resumes, page.cost_usd
-	out.max_cost_usd = row.max_cost_micros and money.dollars(row.max_cost_micros)
+	out.max_cost_usd = row.max_cost_micros and amounts.dollars(row.max_cost_micros)
 	out.concurrency = row.concurrency
 	out.placed = placed_of(db, row.id)
 	out.approvals = row.state ~= "running" and asked(db, row.id) or nil

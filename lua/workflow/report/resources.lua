@@ -3,8 +3,8 @@
 
 local host = require "runner.host"
 local json = require "runner.json"
+local reference = require "runner.core.reference"
 local run_text = require "runner.workflow.report.run_text"
-local step_key = require "runner.core.step_key"
 
 local M = {}
 
@@ -71,7 +71,7 @@ local function propose(row)
 end
 
 local function group_of(groups, unit)
-	local key = step_key.static(unit.key)
+	local key = reference.static(unit.key)
 	local name = ("%s\0%s\0%s\0%s"):format(unit.workflow, key, unit.executor, unit.kind)
 	if not groups[name] then
 		groups[name] = { workflow = unit.workflow, key = key, executor = unit.executor, kind = unit.kind, runs = 0, items = 0, measured = 0,

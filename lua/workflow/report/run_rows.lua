@@ -2,10 +2,10 @@
 -- chosen ones, as many as an answer has room for. However many there are, and whatever they printed, an
 -- answer stays small. It reads the store and the logs, and changes nothing.
 
+local amounts = require "runner.core.amounts"
 local host = require "runner.host"
 local json = require "runner.json"
 local logs = require "runner.workflow.report.logs"
-local money = require "runner.core.money"
 local paths = require "runner.core.paths"
 
 local M = {}
@@ -144,7 +144,7 @@ end
 -- --- a step -------------------------------------------------------------------------------
 
 local function dollars(micros)
-	return micros > 0 and money.dollars(micros) or nil
+	return micros > 0 and amounts.dollars(micros) or nil
 end
 
 -- What the attempts of a step used, from a row of store:usage.

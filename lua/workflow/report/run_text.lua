@@ -2,9 +2,9 @@
 -- as rows of a table: short IDs, how long ago each began, how long it took. It formats the data of
 -- lua/workflow/report/report.lua and knows no store.
 
+local amounts = require "runner.core.amounts"
 local host = require "runner.host"
 local json = require "runner.json"
-local money = require "runner.core.money"
 local tables = require "runner.core.tables"
 
 local M = {}
@@ -64,7 +64,7 @@ local function usage_text(usage)
 	local function part(format, value)
 		parts[#parts + 1] = value and format:format(value) or nil
 	end
-	part("%s", usage.cost_usd and money.shown(money.micros(usage.cost_usd)))
+	part("%s", usage.cost_usd and amounts.shown(amounts.micros(usage.cost_usd)))
 	part(usage.turns == 1 and "%d turn" or "%d turns", usage.turns)
 	part("%d tokens in", usage.input_tokens)
 	part("%d out", usage.output_tokens)
@@ -98,7 +98,7 @@ local function add(out, label, text)
 end
 
 local function dollars(usd)
-	return money.shown(money.micros(usd))
+	return amounts.shown(amounts.micros(usd))
 end
 
 -- "$0.53 of $2.00", of what there is.

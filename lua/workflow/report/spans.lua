@@ -3,9 +3,9 @@
 -- (cicd.*, gen_ai.*, process.*, error.type), else ours (runner.*). Texts that prompts, scripts or
 -- programs wrote are left out unless the project asks for them. Nothing of that changes how the run ends.
 
+local amounts = require "runner.core.amounts"
 local export = require "runner.telemetry.export"
 local host = require "runner.host"
-local money = require "runner.core.money"
 local settings = require "runner.telemetry.settings"
 local trace = require "runner.telemetry.trace"
 
@@ -123,7 +123,7 @@ local function add_usage(attributes, usage)
 	attributes["gen_ai.operation.name"], attributes["gen_ai.provider.name"] = "invoke_agent", "anthropic"
 	attributes["gen_ai.response.model"], attributes["gen_ai.conversation.id"] = usage.model, usage.session_id
 	attributes["gen_ai.usage.input_tokens"], attributes["gen_ai.usage.output_tokens"] = usage.input_tokens, usage.output_tokens
-	attributes["runner.attempt.cost_usd"] = usage.cost_micros and money.dollars(usage.cost_micros)
+	attributes["runner.attempt.cost_usd"] = usage.cost_micros and amounts.dollars(usage.cost_micros)
 end
 
 local function attempt_span(segment, row, ids, usage, now_ms)

@@ -2,9 +2,9 @@
 -- waits, what it has cost, its attempt, and the last line that it printed; and one for all of them. A loop is one line that
 -- counts, and one for each of its steps that runs or has failed, named by its item. Pure: it is told what happens, and when.
 
+local amounts = require "runner.core.amounts"
 local host = require "runner.host"
-local money = require "runner.core.money"
-local step_key = require "runner.core.step_key"
+local reference = require "runner.core.reference"
 
 local M = {}
 
@@ -127,7 +127,7 @@ local function add_late(tree, key, item)
 end
 
 local function node_of(tree, key, item)
-	local base = step_key.split(key)
+	local base = reference.split(key)
 	return tree.nodes[base] or add_late(tree, base, item)
 end
 
@@ -218,7 +218,7 @@ end
 ---@param key string
 ---@param micros integer
 function Tree:cost(key, micros)
-	local base = step_key.split(key)
+	local base = reference.split(key)
 	local node = self.nodes[key] or self.nodes[base] or self.nodes[base:match "^([^%[]+)%[" or owner_of(base)]
 	self.spent = self.spent + micros
 	while node do
@@ -366,7 +366,7 @@ end
 local function line_of(tree, node)
 	local mark = MARKS[node.state == "completed" and holds_failures(node) and "interrupted" or node.state]
 	return table.concat({ mark:sub(1, 1) .. ("  "):rep(node.depth) .. mark:sub(2), clean(tree, node.name), clock_of(tree, node),
-		clean(tree, joined(node.cost and money.shown(node.cost), TEXTS[node.state](node)) or "") }, US)
+		clean(tree, joined(node.cost and amounts.shown(node.cost), TEXTS[node.state](node)) or "") }, US)
 end
 
 -- What is inside of a step that has ended well is one line. At the end of the run, so is all that
@@ -411,14 +411,14 @@ end
 ---The line of all of them: how long, how far, and at what cost.
 ---@return string
 function Tree:total()
-	local done, cost = 0, money.shown(self.spent)
+	local done, cost = 0, amounts.shown(self.spent)
 	for _, node in ipairs(self.top) do
 		done = done + (OVER[node.state] and 1 or 0)
 	end
 	local text = self.planned and "%d of %d steps" or done == 1 and "%d step is over" or "%d steps are over"
 	text = text:format(done, #self.top)
 	if self.budget then
-		text = ("%s of %s, %s"):format(cost, money.shown(self.budget), text)
+		text = ("%s of %s, %s"):format(cost, amounts.shown(self.budget), text)
 	elseif self.spent > 0 then
 		text = ("%s, %s"):format(cost, text)
 	end

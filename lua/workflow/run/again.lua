@@ -10,8 +10,8 @@ local json = require "runner.json"
 local large_value = require "runner.workflow.expr.large_value"
 local loop = require "runner.workflow.run.loop"
 local outputs = require "runner.workflow.run.outputs"
+local reference = require "runner.core.reference"
 local resumed_results = require "runner.workflow.run.resumed_results"
-local step_key = require "runner.core.step_key"
 local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 
 local M = {}
@@ -134,7 +134,7 @@ local function index_of(run, wanted)
 	for i, step in ipairs(run.workflow.steps) do
 		if step.key == wanted then
 			return i
-		elseif step_key.holder(step.key)(wanted) then
+		elseif reference.holder(step.key)(wanted) then
 			refuse(run, "NOT_FOUND", ("Step %s is inside of another one"):format(wanted), "Give the outermost step: --from " .. step.key)
 		end
 		keys[i] = step.key
@@ -182,7 +182,7 @@ function M.from(run, key)
 	end
 	for i = first, #run.workflow.steps do
 		local step = run.workflow.steps[i]
-		local holds = step_key.holder(step.key)
+		local holds = reference.holder(step.key)
 		check_place(run, holds)
 		check_worktrees(run, holds)
 		check_doubts(run, holds)

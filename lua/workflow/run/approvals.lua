@@ -21,7 +21,7 @@ local plain_git = require "runner.workflow.file.plain_git"
 local resumed_results = require "runner.workflow.run.resumed_results"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
-local step_key = require "runner.core.step_key"
+local reference = require "runner.core.reference"
 local store = require "runner.workflow.store.approvals"
 local tables = require "runner.core.tables"
 local variables = require "runner.workflow.expr.variables"
@@ -328,7 +328,7 @@ function M.hold(db, row, workflow, marked, before)
 		gates[#gates + 1] = step.approve and key or nil
 	end)
 	for mark in pairs(marked) do
-		local holds = step_key.holder(step_key.static(mark))
+		local holds = reference.holder(reference.static(mark))
 		for _, key in ipairs(gates) do
 			if holds(key) then
 				errors.raise("CONFLICT", ("Step %s asks a person, and can't be marked as done"):format(key), { side_effects = "none",

@@ -16,7 +16,7 @@ local resumed_results = require "runner.workflow.run.resumed_results"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
 local secrets = require "runner.workflow.run.secrets"
-local step_key = require "runner.core.step_key"
+local reference = require "runner.core.reference"
 local tolerated_failures = require "runner.workflow.run.tolerated_failures"
 
 local M = {}
@@ -215,7 +215,7 @@ end
 
 -- Has a person refused something in there? No repair makes that good.
 local function is_refused(block)
-	local holds = step_key.holder(block.key)
+	local holds = reference.holder(block.key)
 	for key, failure in pairs(block.run.failures) do
 		if failure.refused and holds(key) then
 			return true

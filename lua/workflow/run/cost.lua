@@ -4,13 +4,13 @@
 -- The store has each reservation before the program starts, so that a crash loses none. What a step used
 -- is read when it begins and forgotten when it is over. Amounts are in micro-dollars.
 
+local amounts = require "runner.core.amounts"
 local attempt = require "runner.core.attempt"
 local claude_meter = require "runner.workflow.kinds.claude_meter"
 local claude_output = require "runner.workflow.kinds.claude_output"
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
 local kinds = require "runner.workflow.kinds.kinds"
-local money = require "runner.core.money"
 local scheduler = require "runner.task.scheduler"
 
 local M = {}
@@ -74,8 +74,8 @@ local function advice_for_run(run)
 end
 
 local function exhausted(whose, max, spent, advice)
-	errors.raise("BUDGET_EXHAUSTED", ("The budget of %s is used up: %s of %s"):format(whose, money.shown(spent), money.shown(max)),
-		{ suggestion = advice, fix_required = FIX, context = { max_cost_usd = money.dollars(max), cost_usd = money.dollars(spent) } })
+	errors.raise("BUDGET_EXHAUSTED", ("The budget of %s is used up: %s of %s"):format(whose, amounts.shown(spent), amounts.shown(max)),
+		{ suggestion = advice, fix_required = FIX, context = { max_cost_usd = amounts.dollars(max), cost_usd = amounts.dollars(spent) } })
 end
 
 local function step_left(run, step, key)

@@ -10,7 +10,7 @@
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
 local hooks = require "runner.workflow.run.hooks"
-local step_key = require "runner.core.step_key"
+local reference = require "runner.core.reference"
 local command_line = require "runner.core.command_line"
 
 local M = {}
@@ -40,7 +40,7 @@ end
 -- Has the user decided on a step, or on one that it is inside of?
 local function is_marked(run, key)
 	for marked in pairs(run.mark_done) do
-		if step_key.holder(marked)(key) then
+		if reference.holder(marked)(key) then
 			return true
 		end
 	end

@@ -4,7 +4,7 @@
 local claude = require "runner.workflow.kinds.claude"
 local host = require "runner.host"
 local json = require "runner.json"
-local money = require "runner.core.money"
+local amounts = require "runner.core.amounts"
 local command_line = require "runner.core.command_line"
 local retry_budget = require "runner.core.retry_budget"
 local steps_of = require "runner.workflow.file.steps"
@@ -99,7 +99,7 @@ local function row_of(step, prefix, about)
 		repair = step.repair and { max = step.repair.max, again = step.repair.again, steps = rows_of(step.repair.steps, prefix, about) } or nil,
 		worktree = step.worktree and { base = step.worktree.base, branch = step.worktree.branch, keep = step.worktree.keep,
 			merge = step.worktree.steps and rows_of(step.worktree.steps, prefix, about) or step.worktree.merge } or nil,
-		max_cost_usd = step.max_cost and money.dollars(step.max_cost),
+		max_cost_usd = step.max_cost and amounts.dollars(step.max_cost),
 		idempotent = step.idempotent or nil, verify = step.verify and step.verify.text or nil,
 		argv = step.kind == "claude" and claude.plan(step, about.workflow) or nil,
 	}
@@ -120,7 +120,7 @@ end
 function M.describe(workflow, seed, mask)
 	steps_of.relabel(workflow.all, mask)
 	return mask { workflow = workflow.name, file = workflow.path, seed = tostring(seed),
-		max_cost_usd = workflow.max_cost and money.dollars(workflow.max_cost), variables = var_values.described(workflow),
+		max_cost_usd = workflow.max_cost and amounts.dollars(workflow.max_cost), variables = var_values.described(workflow),
 		concurrency = workflow.concurrency,
 		steps = rows_of(workflow.all, "", { seed = seed, workflow = workflow }) }
 end

@@ -6,9 +6,9 @@ local attempt = require "runner.core.attempt"
 local children = require "runner.workflow.run.children"
 local errors = require "runner.core.errors"
 local outputs = require "runner.workflow.run.outputs"
+local reference = require "runner.core.reference"
 local scheduler = require "runner.task.scheduler"
 local scopes = require "runner.workflow.run.scope"
-local step_key = require "runner.core.step_key"
 local steps_of = require "runner.workflow.file.steps"
 
 local M = {}
@@ -45,7 +45,7 @@ end
 local function restored(run, step, key, row)
 	local was, is = row.label, step.label
 	if was == is or (step.name or ""):find("${", 1, true) then
-		was, is = run.said and run.said[step_key.static(key)], steps_of.text(step)
+		was, is = run.said and run.said[reference.static(key)], steps_of.text(step)
 	end
 	if row.kind ~= step.kind or was and was ~= is then
 		attempt.warn("STEP_CHANGED", ("Step %s has completed and is not run again, but the file now has a different step there"):format(key),

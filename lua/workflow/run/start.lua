@@ -12,7 +12,7 @@ local host = require "runner.host"
 local inner_lists = require "runner.workflow.file.inner_lists"
 local json = require "runner.json"
 local masks = require "runner.core.mask"
-local money = require "runner.core.money"
+local amounts = require "runner.core.amounts"
 local secrets = require "runner.workflow.run.secrets"
 local attempt = require "runner.core.attempt"
 local person = require "runner.core.person"
@@ -184,7 +184,7 @@ M.max_cost_argument = { "max_cost", "number", min = 0.000001, max = 1000000000,
 ---@param args table
 ---@return integer?
 function M.max_cost(args)
-	return args.max_cost and money.micros(args.max_cost)
+	return args.max_cost and amounts.micros(args.max_cost)
 end
 
 -- What the store keeps of the file's text: nothing if it contains a secret.

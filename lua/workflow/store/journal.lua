@@ -14,7 +14,7 @@ local database = require "runner.state.database"
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
-local step_key = require "runner.core.step_key"
+local reference = require "runner.core.reference"
 local store = require "runner.workflow.store.store"
 local tables = require "runner.core.tables"
 local writes = require "runner.workflow.store.writes"
@@ -359,7 +359,7 @@ end
 function M.keys_of(about)
 	local key, length = about.key, #about.key
 	if not about.loop then
-		return step_key.holder(key)
+		return reference.holder(key)
 	end
 	return function(other)
 		local i = other:sub(1, length) == key and math.tointeger(tonumber(other:match("^%[(%d+)%]%.", length + 1)))

@@ -1,9 +1,9 @@
 -- queries: reads from the run database. Every function is a method of the store
 -- (`db:list{…}`); none writes.
 
+local amounts = require "runner.core.amounts"
 local codec = require "runner.workflow.store.codec"
 local json = require "runner.json"
-local money = require "runner.core.money"
 local paths = require "runner.core.paths"
 local usage = require "runner.workflow.store.usage"
 
@@ -443,7 +443,7 @@ local BY_DAY = ("SELECT %s AS day, count(DISTINCT r.id) AS runs, %s, %s %s"):for
 -- Costs in dollars.
 local function priced(rows)
 	for _, row in ipairs(rows) do
-		row.cost_usd, row.cost_micros = money.dollars(row.cost_micros), nil
+		row.cost_usd, row.cost_micros = amounts.dollars(row.cost_micros), nil
 	end
 	return json.array(rows)
 end

@@ -4,8 +4,8 @@
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
+local own_state = require "runner.core.own_state"
 local paths = require "runner.core.paths"
-local tree_size = require "runner.core.tree_size"
 
 local M = {}
 
@@ -61,7 +61,7 @@ local ROWS = [[
 function M.size(id)
 	local sum = 0
 	for _, path in ipairs(paths.of_run(id)) do
-		sum = sum + tree_size.of(path)
+		sum = sum + own_state.tree_size(path)
 	end
 	return sum
 end
@@ -157,7 +157,7 @@ local function remove_folders(database, id)
 	local bytes = 0
 	for folder in (row and row.folders or ""):gmatch "[^\n]+" do
 		local around = own_folder(folder, id)
-		bytes = bytes + (around and tree_size.of(folder) or 0)
+		bytes = bytes + (around and own_state.tree_size(folder) or 0)
 		local ok, message = true, nil
 		if around then
 			ok, message = fs.remove_tree(folder)

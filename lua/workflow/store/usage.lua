@@ -5,7 +5,7 @@
 -- Money is in whole micro-dollars. What an attempt is charged is its cost; where that is
 -- not known (it runs, was killed, or reported none) its whole reservation.
 
-local step_key = require "runner.core.step_key"
+local reference = require "runner.core.reference"
 
 local M = { queries = {} }
 
@@ -134,7 +134,7 @@ local USED_INSIDE = ("SELECT (SELECT coalesce(sum(%s), 0) FROM usage u WHERE %s)
 ---@param but string a key that isn't counted
 ---@return {micros: integer, ms: integer}
 function M.queries:used_inside(id, key, but)
-	local base, rounds = step_key.split(key)
+	local base, rounds = reference.split(key)
 	return self:_open():row(USED_INSIDE, id, base, but, rounds)
 end
 

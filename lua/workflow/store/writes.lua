@@ -7,8 +7,8 @@ local errors = require "runner.core.errors"
 local find = require "runner.workflow.store.find"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
+local reference = require "runner.core.reference"
 local scope = require "runner.core.scope"
-local step_key = require "runner.core.step_key"
 local tables = require "runner.core.tables"
 local usage = require "runner.workflow.store.usage"
 
@@ -223,7 +223,7 @@ local LEAVE = [[
 local LEAVE_INSIDE = LEAVE .. " AND substr(key, 1, length(?4) + 1) IN (?4 || '[', ?4 || '.', ?4 || '@')"
 
 function M.leave_inside(now, id, key, message)
-	local base = step_key.split(key)
+	local base = reference.split(key)
 	return function(db)
 		db:run(LEAVE_INSIDE, id, now, message, base)
 	end

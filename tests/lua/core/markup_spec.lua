@@ -1,8 +1,8 @@
 -- Text in XML and HTML: in whatever we write of that kind, no text is markup.
 
+local encoding = require "runner.core.encoding"
 local flame_graph = require "runner.profile.flame_graph"
 local html = require "runner.workflow.report.html"
-local markup = require "runner.core.markup"
 local reports = require "runner.testkit.reports"
 
 local HOSTILE = "]]></title><b a=\"1\" c='2'>&amp;\27[31m\xEF\xBF\xBE"
@@ -19,16 +19,16 @@ end
 describe("text in markup", function()
 	it("has nothing of markup, no control and nothing that XML has no place for", function()
 		for byte = 0, 255 do
-			local text = markup.text("a" .. string.char(byte) .. "b")
+			local text = encoding.markup("a" .. string.char(byte) .. "b")
 			assert.is_nil(text:gsub("&%w+;", ""):gsub("&#39;", ""):find "[&<>\"'%z\1-\8\11-\31\127]", byte)
 		end
-		assert.equal("]]&gt;&lt;/title&gt;&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;amp;?", markup.text(HOSTILE))
-		assert.equal("12", markup.text(12))
+		assert.equal("]]&gt;&lt;/title&gt;&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;amp;?", encoding.markup(HOSTILE))
+		assert.equal("12", encoding.markup(12))
 	end)
 
 	it("keeps its lines and tabs, in an attribute too", function()
-		assert.equal("a\n\tb", markup.text "a\n\tb")
-		assert.equal("a&#10;&#9;b&quot;", markup.attribute "a\n\tb\"")
+		assert.equal("a\n\tb", encoding.markup "a\n\tb")
+		assert.equal("a&#10;&#9;b&quot;", encoding.markup_attribute "a\n\tb\"")
 	end)
 
 	it("is escaped in each document that we write", function()

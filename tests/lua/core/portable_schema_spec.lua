@@ -1,9 +1,9 @@
 -- Patterns and schemas as readers of other languages take them. tests/cli/tool_schemas.bats asks these readers.
 
 local json = require "runner.json"
-local portable_pattern = require "runner.core.portable_pattern"
 local portable_schema = require "runner.core.portable_schema"
 local regex = require "runner.regex"
+local regexes = require "runner.core.regexes"
 
 local TRANSLATED = {
 	{ [[^\d{3}\.\w+\s$]], [[^[0-9]{3}\.[A-Za-z0-9_]+[\t\n\x0b\f\r ]$]] },
@@ -25,16 +25,16 @@ local LEFT_OUT = { "^(?=a)a$", "^(?!b)a$", "^(?<=a)b$", "^(?>a)$", "^(?i)a$", "^
 describe("a pattern for other readers", function()
 	it("is spelled so that ECMAScript, Python and RE2 mean the same", function()
 		for _, pair in ipairs(TRANSLATED) do
-			assert.same({ pair[1], pair[2] }, { pair[1], portable_pattern.whole(pair[1]) })
+			assert.same({ pair[1], pair[2] }, { pair[1], regexes.whole(pair[1]) })
 		end
 	end)
 
 	it("is none where one of them lacks what it has", function()
 		for _, pattern in ipairs(LEFT_OUT) do
-			local text, why = portable_pattern.whole(pattern)
+			local text, why = regexes.whole(pattern)
 			assert.same({ pattern, nil, "string" }, { pattern, text, type(why) })
 		end
-		assert.is_nil(portable_pattern.search "\xff")
+		assert.is_nil(regexes.search "\xff")
 	end)
 
 	it("means to us what it was made of, and is made of itself", function()
@@ -43,7 +43,7 @@ describe("a pattern for other readers", function()
 				"a{b}", "a\nb", "axb", "\u{85}", " " } do
 				assert.same({ pair[1], value, regex.match(pair[1], value) == true }, { pair[1], value, regex.match(pair[2], value) == true })
 			end
-			assert.equal(pair[2], (portable_pattern.whole(pair[2])))
+			assert.equal(pair[2], (regexes.whole(pair[2])))
 		end
 	end)
 end)
@@ -109,7 +109,7 @@ describe("a schema for other readers", function()
 		for _, name in ipairs { "runner.tools.project_schema", "runner.workflow.file.schema" } do
 			walk(require(name).schema(), function(pattern)
 				count = count + 1
-				assert.equal(pattern, (portable_pattern.search(pattern)))
+				assert.equal(pattern, (regexes.search(pattern)))
 			end)
 		end
 		assert.is_true(count > 100)

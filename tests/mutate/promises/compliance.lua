@@ -108,7 +108,7 @@ launch->format = launch->stdout_is_tty ? FORMAT_TEXT : FORMAT_JSON;]] },
 	{ "REQ-C-026", [[	if is_present(s, rule.if_flag) then
 		for _, row]], [[	if false then
 		for _, row]] },
-	{ "REQ-C-026", [[			add(s, "input", "needed", row_of(s, flag), row, rule.if_value)]], [[]] },
+	{ "REQ-C-026", [[			add(s, "needed", row_of(s, flag), row, rule.if_value)]], [[]] },
 	{ "REQ-C-027", [[			options = options and not (strict and s.slot >= strict)]], [[]] },
 	{ "REQ-O-009", [[	if only and not e then]], [[	if false then]] },
 	{ "REQ-O-032", [=[		if ON_LINE[s.given[row.name]] then]=], [[		if false then]] },

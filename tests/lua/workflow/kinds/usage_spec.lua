@@ -2,7 +2,7 @@
 
 local claude_meter = require "runner.workflow.kinds.claude_meter"
 local json = require "runner.json"
-local money = require "runner.core.money"
+local amounts = require "runner.core.amounts"
 local claude_output = require "runner.workflow.kinds.claude_output"
 
 local function usage(text)
@@ -110,10 +110,10 @@ describe("an amount of money", function()
 	it("is a whole number of micro-dollars, to the nearest", function()
 		for dollars, micros in pairs { [0.1] = 100000, [0.3] = 300000, [1e-6] = 1, [4e-7] = 0, [0] = 0, [12345.678901] = 12345678901,
 			[0.31500000000000006] = 315000 } do
-			assert.equal(micros, money.micros(dollars))
+			assert.equal(micros, amounts.micros(dollars))
 		end
 		for _, wrong in ipairs { -1, 0 / 0, math.huge, 1e15, "1", {} } do
-			assert.is_nil(money.micros(wrong))
+			assert.is_nil(amounts.micros(wrong))
 		end
 	end)
 
@@ -121,8 +121,8 @@ describe("an amount of money", function()
 		local micros = 1
 		for i = 1, 4000 do
 			micros = (micros * 48271 + i) % 100000000000
-			assert.equal(micros, money.micros(money.dollars(micros)))
-			assert.equal(micros, money.micros(tonumber(money.text(micros))))
+			assert.equal(micros, amounts.micros(amounts.dollars(micros)))
+			assert.equal(micros, amounts.micros(tonumber(amounts.text(micros))))
 		end
 	end)
 
@@ -130,7 +130,7 @@ describe("an amount of money", function()
 		local rows = { { 0, "0", "$0.00" }, { 525000, "0.525", "$0.53" }, { 2000000, "2", "$2.00" }, { 12, "0.000012", "$0.000012" },
 			{ 100000000, "100", "$100.00" }, { 999999, "0.999999", "$1.00" } }
 		for _, row in ipairs(rows) do
-			assert.same({ row[2], row[3] }, { money.text(row[1]), money.shown(row[1]) })
+			assert.same({ row[2], row[3] }, { amounts.text(row[1]), amounts.shown(row[1]) })
 		end
 	end)
 end)

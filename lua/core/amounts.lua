@@ -1,5 +1,5 @@
--- money: amounts in US dollars. Inside, an amount is a whole number of micro-dollars, so
--- that sums are exact; people and JSON see dollars. Pure.
+-- amounts: amounts in US dollars, and sizes in bytes, as texts and as numbers. Inside, an amount of money is a whole number of
+-- micro-dollars, so that sums are exact; people and JSON see dollars. Pure.
 
 local M = {}
 
@@ -39,6 +39,19 @@ function M.micros(dollars)
 		return nil
 	end
 	return math.tointeger(dollars * 1000000 // 1 + (dollars * 1000000 % 1 >= 0.5 and 1 or 0))
+end
+
+local UNITS = { [""] = 1, K = 2 ^ 10, M = 2 ^ 20, G = 2 ^ 30, KB = 1e3, MB = 1e6, GB = 1e9,
+	KIB = 2 ^ 10, MIB = 2 ^ 20, GIB = 2 ^ 30 }
+
+---A size in bytes: "256MiB", or a number of bytes; 0 and "none" mean no limit.
+---@param v any
+---@param least? integer bytes; default 1 MiB
+---@return integer? bytes nil: no size, or a smaller one
+function M.size(v, least)
+	local n, unit = tostring(v):upper():match("^(%d+)%s*(%a*)$")
+	local bytes = v == "none" and 0 or n and UNITS[unit] and math.tointeger(tonumber(n) * UNITS[unit])
+	return bytes and (bytes == 0 or bytes >= (least or 2 ^ 20)) and bytes or nil
 end
 
 return M
