@@ -85,7 +85,7 @@ function M.tree_size(path)
 	return measure(path, left, 0), left.count <= 0 or nil
 end
 
--- The files of what answers had no room for (src/engine/keep.c writes them): which are ours, and which have expired.
+-- The files of what answers had no room for, or had attached (src/engine/keep.c writes them): which are ours, and which have expired.
 
 M.ANSWERS_KEPT = 24 * 60 * 60
 
@@ -106,7 +106,7 @@ end
 ---@return table? about
 function M.answer(name)
 	local dir, digits = M.answers(), name:match "^req_([%dA-Z]+)%.json$" or name:match "^req_([%dA-Z]+)%.txt$"
-		or name:match "^req_([%dA-Z]+)%.%d+%.json$"
+		or name:match "^req_([%dA-Z]+)%.%d+%.[%l%d]+$"
 	local about = dir and digits and #digits == 26 and fs.lstat(dir .. "/" .. name)
 	if about and about.type == "file" then
 		return dir .. "/" .. name, about

@@ -104,8 +104,14 @@ local function lock(_, name)
 	return free_lock()
 end
 
+local function attach(_, spec)
+	local one = require("runner.ctx.attach").checked(spec)
+	note("attach", one.name, { mime_type = one.mime_type, bytes = #one.data })
+	return { name = one.name, mime_type = one.mime_type, bytes = #one.data }
+end
+
 local STAND_INS = {
-	http = http, lock = lock,
+	attach = attach, http = http, lock = lock,
 	confirm = function() return true end,
 	run = program("run", function(options) return ended(options.argv) end),
 	delegate = program("delegate", function() return { exit_code = 0 } end),

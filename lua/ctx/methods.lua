@@ -29,7 +29,7 @@ local LAZY = {
 	prompt = "interaction", select = "interaction", confirm = "interaction", attest = "interaction",
 	edit = "interaction", exec = "interaction", open_url = "interaction", open_path = "interaction",
 	emit = "results", each = "results", external = "results", hand_out = "temporary_files",
-	checkpoint = "checkpoint", restore = "checkpoint", cached = "storage", settings = "storage", save_settings = "storage",
+	attach = "attach", checkpoint = "checkpoint", restore = "checkpoint", cached = "storage", settings = "storage", save_settings = "storage",
 }
 
 -- field → how it comes to be, once

@@ -28,6 +28,7 @@ local function shortened(meta)
 			out[name] = v
 		end
 	end
+	out.attachments = out.attachments and require("runner.mcp.attachments").named(out.attachments)
 	for _, name in ipairs(STEADY) do
 		local text = out[name] ~= nil and json.encode(out[name]) or nil
 		if text and said[name] == text then

@@ -1,12 +1,13 @@
 -- bounded: a message of at most so many bytes. The result of a tool loses the tails of its longest lists and texts, as any
 -- answer does (src/common/shorten.h); the whole is a resource that is read in parts. Any resource that is too large is.
 
+local attachments = require "runner.mcp.attachments"
 local attempt = require "runner.core.attempt"
 local budget = require "runner.core.budget"
 local encoding = require "runner.core.encoding"
-local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
+local media = require "runner.core.media"
 local own_state = require "runner.core.own_state"
 local tables = require "runner.core.tables"
 local truncate = require "runner.output.truncate"
@@ -15,7 +16,6 @@ local visible = require "runner.core.visible"
 local M = {}
 
 M.DEFAULT = 32 << 10 -- bytes of a message
-M.ANSWERS = "runner://answers/"
 local FRAME = 1024 -- bytes of a message around the result
 local LEAST = 512 -- of a part
 local TRIES = 12
@@ -67,7 +67,7 @@ local function rest_of(content, task)
 			remember(task, rest)
 		end
 	end
-	rest.uri = rest.path and M.ANSWERS .. rest.path:match "[^/]+$" or nil
+	rest.uri = rest.path and attachments.URI .. rest.path:match "[^/]+$" or nil
 	return rest
 end
 
@@ -202,7 +202,11 @@ function M.result(server, r, result)
 	for _, name in ipairs(inner == result and { "content", "structuredContent" } or { "result" }) do
 		around[name] = nil
 	end
-	local fitted = fit_tool(inner, row_of(server, r), r, room(around))
+	local most, links, linked = room(around), attachments.links(inner.structuredContent)
+	local fitted = fit_tool(inner, row_of(server, r), r, most - linked)
+	for _, block in ipairs(attachments.blocks(links, most - size(fitted))) do
+		table.insert(fitted.content, block)
+	end
 	if inner == result then
 		fitted._meta = result._meta
 		return fitted
@@ -213,14 +217,8 @@ end
 
 -- --- parts of a text -------------------------------------------------------------------------
 
----A part of a resource that has room in a message, from a byte on.
----@param uri string without its query
----@param text string
----@param kind string
----@param from integer bytes before it
----@return table result
-function M.part(uri, text, kind, from)
-	local most = room { uri, uri }
+-- As much of a text as has room, up to a border between characters.
+local function part_of_text(text, from, most)
 	local n = math.min(#text - from, most)
 	local part
 	repeat
@@ -228,19 +226,25 @@ function M.part(uri, text, kind, from)
 		local bytes = size { part }
 		n = bytes > most and n * most // bytes - 64 or n
 	until bytes <= most or n < LEAST
-	local next_byte = from + #part
-	local more = next_byte < #text and { ["runner/bytes"] = #text, ["runner/next"] = ("%s?from=%d"):format(uri, next_byte) } or nil
-	return { contents = json.array { { uri = from > 0 and ("%s?from=%d"):format(uri, from) or uri, mimeType = kind, text = part,
-		_meta = more } } }
+	return part
 end
 
----What an answer had no room for; nil: it is gone.
----@param uri string
----@return string?
-function M.read(uri)
-	local path = own_state.kept_answer(uri:match "^runner://answers/(.*)$" or "")
-	local text = path and fs.read(path)
-	return text and utf8.len(text) and text or nil
+---A part of a resource that has room in a message, from a byte on.
+---@param uri string without its query
+---@param bytes string
+---@param kind string
+---@param from integer bytes before it
+---@return table? result nil: there is no such part
+function M.part(uri, bytes, kind, from)
+	local most, is_text = room { uri, uri }, media.is_text(bytes)
+	if from > 0 and from >= #bytes or is_text and utf8.offset(bytes, 0, from + 1) ~= from + 1 then
+		return nil
+	end
+	local part = is_text and part_of_text(bytes, from, most) or bytes:sub(from + 1, from + most // 4 * 3)
+	local next_byte = from + #part
+	local more = next_byte < #bytes and { ["runner/bytes"] = #bytes, ["runner/next"] = ("%s?from=%d"):format(uri, next_byte) } or nil
+	return { contents = json.array { { uri = from > 0 and ("%s?from=%d"):format(uri, from) or uri, mimeType = kind,
+		[is_text and "text" or "blob"] = is_text and part or encoding.base64(part), _meta = more } } }
 end
 
 return M

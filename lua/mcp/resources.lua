@@ -2,6 +2,7 @@
 -- runs, which are read by the commands that show them, so a policy holds. And the prompts: the examples of the tools, as
 -- messages that a person picks for the model.
 
+local attachments = require "runner.mcp.attachments"
 local attempt = require "runner.core.attempt"
 local bounded = require "runner.mcp.bounded"
 local encoding = require "runner.core.encoding"
@@ -130,7 +131,7 @@ function M.templates(server, r)
 		return nil, fault
 	end
 	local run = { uriTemplate = RUNS .. "{id}", name = "run", title = "Report of a workflow run", mimeType = JSON }
-	local rest = { uriTemplate = bounded.ANSWERS .. "{name}", name = "answer", title = "What an answer had no room for" }
+	local rest = { uriTemplate = attachments.URI .. "{name}", name = "answer", title = "A file of an answer, or what it had no room for" }
 	return { resourceTemplates = json.array { rest, lists.has(rows, "workflow.show") and run or nil } }
 end
 
@@ -162,10 +163,10 @@ local function read_run(server, uri, r)
 end
 
 local function read_answer(_, uri)
-	return bounded.read(uri), uri:find "%.txt$" and "text/plain" or JSON
+	return attachments.read(uri)
 end
 
-local READERS = { [bounded.ANSWERS] = read_answer, [DOCS] = read_document, [COMMANDS] = read_command, [RUNS] = read_run }
+local READERS = { [attachments.URI] = read_answer, [DOCS] = read_document, [COMMANDS] = read_command, [RUNS] = read_run }
 
 ---resources/read.
 ---@param server runner.mcp.Server
@@ -184,10 +185,9 @@ function M.read(server, r)
 	if read then
 		text, kind = read(server, name, r)
 	end
-	if not text or not from or from >= math.max(#text, 1) or utf8.offset(text, 0, from + 1) ~= from + 1 then
-		return nil, rpc.fault(r.caller.modern and rpc.INVALID_PARAMS or rpc.RESOURCE_NOT_FOUND, "Resource not found", { uri = uri })
-	end
-	return bounded.part(name, text, kind, from)
+	local part = text and from and bounded.part(name, text, kind, from)
+	return part, not part and rpc.fault(r.caller.modern and rpc.INVALID_PARAMS or rpc.RESOURCE_NOT_FOUND, "Resource not found",
+		{ uri = uri }) or nil
 end
 
 -- --- prompts ---------------------------------------------------------------------------

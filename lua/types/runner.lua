@@ -604,6 +604,13 @@ function Context:checkpoint(state) end
 ---@return string path where it is now, to be returned in the result
 function Context:hand_out(path) end
 
+---Attach a file to the answer: an image, a sound, a report. It is kept for a day once the call has succeeded, mode 0600:
+---`meta.attachments` names it, and a client of MCP gets it with the result. Attached again, the same name replaces it. At most
+---16 files of 16 MiB in all.
+---@param spec string|runner.AttachSpec a path, or what to attach
+---@return {name: string, mime_type: string, bytes: integer}
+function Context:attach(spec) end
+
 ---Write a log line to stderr.
 ---@param level "debug"|"info"|"warn"|"error"|string the level, or the message at level info
 ---@param message? string
@@ -746,6 +753,13 @@ function Context:settings() end
 ---@param values table<string, any>
 ---@return string path of the file
 function Context:save_settings(values) end
+
+---What ctx:attach attaches: one of `path` and `data`.
+---@class runner.AttachSpec
+---@field path? string a regular file
+---@field data? string the bytes themselves
+---@field name? string by which the caller knows it; default: that of the file
+---@field mime_type? string "image/png"; default: as the ending of the name says, else text/plain or application/octet-stream
 
 ---Options of every function that starts a program.
 ---@class runner.StageSpec

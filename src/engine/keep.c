@@ -37,6 +37,15 @@ static int folder_of(char path[KEEP_PATH])
 	                plain ? id : "") < KEEP_PATH - 64 ? 0 : ENAMETOOLONG;
 }
 
+const char *keep_expires(char text[32])
+{
+	struct timespec at;
+
+	wall_now(&at);
+	at.tv_sec += KEEP_SECONDS;
+	return rfc3339_format(&at, text);
+}
+
 const char *keep_reason(int error)
 {
 	return error == NO_PLACE ? "XDG_STATE_HOME is no absolute path, and HOME is no directory" :
@@ -64,7 +73,7 @@ static int open_folder(const char *path)
 	return fd;
 }
 
-/* req_, a ULID, perhaps .N, and .json or .txt: nothing else is ours. */
+/* req_, a ULID, and .json or .txt, or .N and any ending: nothing else is ours. */
 static bool is_ours(const char *name)
 {
 	size_t n = strspn(name, "req_0123456789ABCDEFGHJKMNPQRSTVWXYZ");
@@ -72,9 +81,12 @@ static bool is_ours(const char *name)
 	if (strncmp(name, "req_", 4) != 0 || n != 30 || strcspn(name + 4, "req_") < 26)
 		return false;
 	name += n;
-	if (name[0] == '.' && strspn(name + 1, "0123456789") > 0)
-		name += 1 + strspn(name + 1, "0123456789");
-	return strcmp(name, ".json") == 0 || strcmp(name, ".txt") == 0;
+	n = name[0] == '.' ? strspn(name + 1, "0123456789") : 0;
+	if (n == 0 || name[1 + n] != '.')
+		return strcmp(name, ".json") == 0 || strcmp(name, ".txt") == 0;
+	name += 2 + n;
+	n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789");
+	return n > 0 && n <= KEEP_ENDING && !name[n];
 }
 
 struct oldest {

@@ -28,17 +28,6 @@ static size_t most(const struct run *run)
 
 /* --- what is kept -------------------------------------------------------------------------- */
 
-static void add_time(struct json_writer *w)
-{
-	struct timespec at;
-	char text[32];
-
-	wall_now(&at);
-	at.tv_sec += KEEP_SECONDS;
-	json_key(w, "expires_at");
-	json_cstr(w, rfc3339_format(&at, text));
-}
-
 /*
  * Keep a text, and say so as members of meta: ,"truncated":true,"rest":{…}. `first`: show how it begins. NULL, or why it is
  * not kept.
@@ -46,7 +35,7 @@ static void add_time(struct json_writer *w)
 static const char *keep(struct run *run, const char *s, size_t n, bool is_json, bool first, struct buf *members)
 {
 	struct json_writer w = JSON_WRITER_INIT(members);
-	char name[64], path[KEEP_PATH];
+	char name[64], path[KEEP_PATH], expires[32];
 	struct buf hint = BUF_INIT;
 	const char *why = run->plan.unmask ? "with --unmask it may hold secrets, which no file gets" : NULL;
 
@@ -63,7 +52,7 @@ static const char *keep(struct run *run, const char *s, size_t n, bool is_json, 
 		json_key(&w, "not_kept"), json_cstr(&w, why);
 	} else {
 		json_key(&w, "path"), json_cstr(&w, path);
-		add_time(&w);
+		json_key(&w, "expires_at"), json_cstr(&w, keep_expires(expires));
 	}
 	if (first)
 		json_key(&w, "first"), json_str(&w, s, text_cut(s, n, FIRST));
@@ -285,7 +274,7 @@ static void write_least(struct run *run, int exit_code, const struct buf *whole,
 {
 	struct report *r = &run->verdict.report;
 	struct buf *all[] = { &r->detail, &r->fix_required, &r->fix_command, &r->suggestion, &r->errors, &r->context, &r->redirect,
-		                  &r->extra.members };
+		                  &r->extra.members, &r->attachments };
 	const char *end, *data = value_of(whole, "data", &end);
 	struct buf text = BUF_INIT, cut = BUF_INIT;
 

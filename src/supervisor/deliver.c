@@ -267,6 +267,7 @@ int deliver_verdict(struct run *run)
 		v->exhausted = true;
 	say_attempts(run);
 	judge_success(run);
+	attached_keep(run);
 	budget_judge(run);
 	audit_end(run, verdict_exit_code(v));
 	run_warn_dropped(run);

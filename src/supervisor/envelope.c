@@ -205,6 +205,8 @@ static void write_meta(struct run *run, int exit_code, struct json_writer *w)
 	write_caller(run, w);
 	write_attempts(run, w);
 	write_steps(run, w);
+	if (wants(run, "attachments"))
+		member_raw(w, "attachments", &run->verdict.report.attachments);
 	write_defaults(run, w);
 	metas_write(&run->metas, w->out);
 	json_end_object(w);
@@ -216,7 +218,7 @@ static bool has_lost_bytes(const struct run *run)
 	const struct report *r = &run->verdict.report;
 
 	return run->warnings.rows.failed || run->metas.members.failed || history_failed(&run->history) ||
-	       r->data.failed || r->errors.failed || r->context.failed || r->redirect.failed ||
+	       r->data.failed || r->errors.failed || r->context.failed || r->redirect.failed || r->attachments.failed ||
 	       r->extra.members.failed;
 }
 

@@ -243,6 +243,11 @@ static void take_emit(struct taking *t)
 		rows_take(t->run, t->frame);
 }
 
+static void take_attach(struct taking *t)
+{
+	attached_take(&t->r->attached, t->frame);
+}
+
 static void take_text(struct taking *t)
 {
 	frame_move(t->frame, F_text, &t->r->text);
@@ -282,6 +287,7 @@ static const struct {
 	[FRAME_TEMPDIR] = { take_tempdir, ALWAYS },
 	[FRAME_AUDIT] = { take_audit, BEFORE_RUN },
 	[FRAME_EMIT] = { take_emit, WHILE_OPEN },
+	[FRAME_ATTACH] = { take_attach, ALWAYS },
 	[FRAME_TEXT] = { take_text, WHILE_OPEN },
 	[FRAME_RESULT] = { take_result, WHILE_OPEN },
 };

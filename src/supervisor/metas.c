@@ -10,7 +10,7 @@
 /* The members that the envelope writes itself: no frame may add them again. */
 static const char *const meta_names[] = {
 	"command", "exit_code", "items_emitted", "duration_ms", "timeout_ms", "request_id", "timestamp", "schema_version",
-	"trace_id", "headless", "attempt", "max_attempts", "retries", "retry_history", "retry_seed", "steps",
+	"trace_id", "headless", "attempt", "max_attempts", "retries", "retry_history", "retry_seed", "steps", "attachments",
 };
 static const char *const error_names[] = {
 	"code", "message", "detail", "retryable", "retry_after_ms", "retry_strategy", "max_retries",
@@ -20,7 +20,7 @@ static const char *const error_names[] = {
 
 /* What differs between two equal calls: no answer to --stable-output has it (REQ-O-007). */
 static const char *const varying_names[] = {
-	"duration_ms", "request_id", "timestamp", "retry_history", "retry_seed", "session_tmp_dir", "cache_used",
+	"duration_ms", "request_id", "timestamp", "retry_history", "retry_seed", "session_tmp_dir", "cache_used", "attachments",
 };
 
 /* What is the same in all answers of a project, or that its caller knows: no answer to --meta short has it. */

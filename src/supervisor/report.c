@@ -21,10 +21,12 @@ void report_release(struct report *r)
 {
 	struct buf *all[] = { &r->message, &r->detail, &r->fix_required, &r->fix_command,
 	                      &r->suggestion, &r->data, &r->errors, &r->context, &r->text,
-	                      &r->progress, &r->resume_hint, &r->output, &r->place, &r->redirect, &r->extra.members };
+	                      &r->progress, &r->resume_hint, &r->output, &r->place, &r->redirect, &r->attachments,
+	                      &r->extra.members };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		buf_release(all[i]);
+	attached_release(&r->attached);
 	steps_release(&r->steps);
 	report_init(r);
 }

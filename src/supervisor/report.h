@@ -9,6 +9,7 @@
 #include "../common/mono.h"
 #include "../engine/hint.h"
 #include "../engine/outcome.h"
+#include "attached.h"
 #include "metas.h"
 #include "steps.h"
 
@@ -51,6 +52,8 @@ struct report {
 	struct buf message, detail, fix_required, fix_command, suggestion;
 	struct buf data, errors, context, redirect; /* checked JSON; empty: absent */
 	struct buf text;    /* the rendered result, or the data of a failure */
+	struct attached *attached; /* files for the answer (attached.h); NULL: none */
+	struct buf attachments;    /* what became of them, JSON */
 	struct buf place;   /* in the user's script, where it failed, for a terminal */
 	struct buf output;  /* the last lines of the failed program, for a terminal */
 	struct buf progress; /* the newest ctx:progress, JSON */

@@ -68,6 +68,7 @@ static uint64_t texts_of(const struct run *run, const struct frame *f)
 	case FRAME_TERMINAL: /* its text is secrets_pass()'s */
 		return 0;
 	case FRAME_STEP:
+	case FRAME_ATTACH:
 		return f->has & (texts | BIT(F_name));
 	default:
 		return f->has & texts;

@@ -3,6 +3,7 @@
 
 local answer = require "runner.mcp.answer"
 local attempt = require "runner.core.attempt"
+local attachments = require "runner.mcp.attachments"
 local bounded = require "runner.mcp.bounded"
 local budget = require "runner.core.budget"
 local json = require "runner.json"
@@ -74,7 +75,7 @@ end
 
 -- All parts of a resource; each is a message that has room, too.
 local function whole_of(uri, kind)
-	local stored, parts, from = assert(bounded.read(uri)), {}, 0
+	local stored, parts, from = assert(attachments.read(uri)), {}, 0
 	repeat
 		local part = bounded.part(uri, stored, kind, from)
 		assert.is_true(message_bytes(part) <= MOST)
@@ -160,7 +161,7 @@ end)
 describe("what an answer had no room for", function()
 	it("is read by its name alone", function()
 		for _, name in ipairs { "../jobs", "req_1/../../x", "", "req_none.json", "lock" } do
-			assert.is_nil(bounded.read("runner://answers/" .. name))
+			assert.is_nil(attachments.read("runner://answers/" .. name))
 		end
 	end)
 end)
