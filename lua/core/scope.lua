@@ -76,6 +76,27 @@ function M.is_subject(subject)
 	return M.subject() == nil or subject == M.subject()
 end
 
+---What this call came through, where it was not typed, as `runner mcp serve` or `exec` says it.
+---@return {transport?: string, name?: string, version?: string}?
+function M.client()
+	local text = os.getenv "RUNNER_CLIENT"
+	local v, out = text and require("runner.json").decode(text), {}
+	for _, key in ipairs { "transport", "name", "version" } do
+		local part = type(v) == "table" and v[key]
+		out[key] = type(part) == "string" and part:sub(1, (utf8.offset(part, 101) or #part + 1) - 1) or nil
+	end
+	return next(out) and out or nil
+end
+
+---Who makes this call, for a record.
+---@param did string what for: "started"
+---@return table
+function M.actor(did)
+	local uid, user = require("runner.ledger").user()
+	return { did = did, time = require("runner.host").rfc3339(require("runner.host").wall_ms()), uid = uid, user = user,
+		subject = M.subject(), client = M.client(), trace_id = attempt.launch.trace_id, request_id = attempt.launch.request_id }
+end
+
 -- --- what is seen -------------------------------------------------------------------------------
 
 ---Is there nothing but the call's own project?

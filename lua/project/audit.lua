@@ -70,17 +70,6 @@ local function policies(a)
 	return out[1] and out or nil
 end
 
--- The client that the call came through, as `runner mcp serve` or `exec` says.
-local function client_of(text)
-	local v = text and json.decode(text)
-	local out = {}
-	for _, key in ipairs { "transport", "name", "version" } do
-		local part = type(v) == "table" and v[key]
-		out[key] = type(part) == "string" and part:sub(1, utf8.offset(part, 101) and utf8.offset(part, 101) - 1) or nil
-	end
-	return next(out) and out or nil
-end
-
 -- A place in the ledger before which this call has no row: whoever looks for its rows from the end on stops there. Not
 -- in the rows of another attempt.
 local from ---@type integer?
@@ -95,7 +84,7 @@ local function row_of(event, request_id, fields)
 	local uid, user = require("runner.ledger").user()
 	local row = { event = event, time = host.rfc3339(host.wall_ms()), request_id = request_id, uid = uid, user = user,
 		project = scope.project(), cwd = host.getcwd(), subject = scope.subject(),
-		client = client_of(os.getenv "RUNNER_CLIENT"), from = from }
+		client = scope.client(), from = from }
 	return tables.add(row, fields)
 end
 
@@ -191,7 +180,7 @@ function M.note(a)
 	end
 	if path and fs.check_way(path, 448) then -- 0700
 		from = near_end(path)
-		host.send("AUDIT", { text = path, name = scope.project(), message = scope.subject(),
+		host.send("AUDIT", { text = path, name = scope.project(), message = scope.subject(), context = json.encode(scope.client()),
 			rows = a.project.audit.sync and 1 or 0, max_bytes = from }, true)
 		from = a.launch.attempt == 1 and from or nil
 		host.send("META", { name = "audit_log_path", data = json.encode(path, { envelope = true }) }, true)

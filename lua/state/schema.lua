@@ -341,6 +341,11 @@ M.MIGRATIONS = {
 	ALTER TABLE approvals ADD COLUMN outcome TEXT;
 	CREATE INDEX approvals_by_key ON approvals (key) WHERE kind = 'call';
 	]],
+	-- Whose a run is: the subject of the policies of the call that started it; and who has started and resumed it.
+	[[
+	ALTER TABLE runs ADD COLUMN subject TEXT;
+	ALTER TABLE runs ADD COLUMN actors TEXT;
+	]],
 }
 
 M.VERSION = #M.MIGRATIONS

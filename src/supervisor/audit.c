@@ -4,6 +4,7 @@
 #include "audit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "../common/json.h"
 #include "../engine/ledger.h"
@@ -16,6 +17,9 @@ void audit_take(struct audit *audit, const struct frame *f)
 	frame_copy(f, F_text, audit->path, sizeof(audit->path));
 	frame_copy(f, F_name, audit->project, sizeof(audit->project));
 	frame_copy(f, F_message, audit->subject, sizeof(audit->subject));
+	frame_copy(f, F_context, audit->client, sizeof(audit->client));
+	if (json_check(audit->client, strlen(audit->client)) != JSON_OBJECT)
+		audit->client[0] = '\0';
 	if (audit->path[0] != '/')
 		audit->path[0] = '\0';
 	audit->sync = frame_int(f, F_rows, 0) != 0;
@@ -50,6 +54,10 @@ static void write_row(const struct run *run, int exit_code, struct buf *out)
 	text(&w, "project", run->audit.project);
 	if (run->audit.subject[0])
 		text(&w, "subject", run->audit.subject);
+	if (run->audit.client[0]) {
+		json_key(&w, "client");
+		json_raw(&w, run->audit.client, strlen(run->audit.client));
+	}
 	if (run->launch.job)
 		text(&w, "job", run->launch.job);
 	number(&w, "from", run->audit.from);

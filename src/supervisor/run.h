@@ -29,6 +29,7 @@ struct audit {
 	char path[4096];
 	char project[4096]; /* of the call; "": it has none */
 	char subject[256];  /* of its caller's policy; "": none */
+	char client[3072];  /* what it came through, as JSON; "": it was typed */
 };
 
 /* What every run writes to comes first, and together: each page of it is copied once more for every worker. */

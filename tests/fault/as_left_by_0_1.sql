@@ -1,5 +1,7 @@
 -- Takes from a run database what migrations after runner 0.1 have added (lua/state/schema.lua):
 -- who adds one adds its undoing here.
+ALTER TABLE runs DROP COLUMN actors;
+ALTER TABLE runs DROP COLUMN subject;
 ALTER TABLE steps DROP COLUMN item;
 DROP INDEX runs_by_concurrency;
 ALTER TABLE runs DROP COLUMN turn;

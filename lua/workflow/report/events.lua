@@ -90,8 +90,10 @@ end
 ---@param other {id: string, workflow: string}
 ---@param what "waits for"|"cancels"
 function M.taking(run, other, what)
-	log(run, "info", "run.taking", { message = ("Run %s %s run %s of %s: both have the key '%s'"):format(run.id, what, other.id,
-		other.workflow, run.concurrency.key), context = { holder = other.id, key = run.concurrency.key } })
+	local own = require("runner.core.scope").is_subject(other.subject)
+	log(run, "info", "run.taking", { message = ("Run %s %s %s: both have the key '%s'"):format(run.id, what, own and ("run %s of %s"):format(
+		other.id, other.workflow) or "a run of another subject", run.concurrency.key),
+		context = { holder = own and other.id or nil, key = run.concurrency.key } })
 end
 
 ---@param run table

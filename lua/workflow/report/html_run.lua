@@ -374,7 +374,7 @@ local function heading(history)
 		encoding.markup(run.workflow), run.state, html.mark(run.state), encoding.markup(run.state))
 		.. (run.code and ('<p class="error">%s<b>%s</b>: %s</p>\n'):format(cause and link(cause, path_of(cause)) .. " " or "",
 			encoding.markup(run.code), text(run.message or "", 600)) or "") .. html.facts {
-			{ "run", run.id }, { "file", run.file }, { "started", run.created }, { "ended", run.ended },
+			{ "run", run.id }, { "file", run.file }, { "of", run_text.whose(run) }, { "started", run.created }, { "ended", run.ended },
 			{ "took", run.duration_ms and html.duration(run.duration_ms) }, { "cost", costs_text(history) },
 			{ "steps", html.counts(run.steps_by_state or {}) },
 			{ "resumed", (run.resumes or 0) > 0 and run.resumes .. " times" or nil },

@@ -72,6 +72,7 @@ end
 ---@return table
 function M.summary(row, among_all)
 	local is_foreign = among_all and row.project ~= scope.project()
+	local starter = (row.actors or {})[1] or {}
 	return {
 		id = row.id, short = is_foreign and row.id or reference.short(row.id), workflow = row.workflow, state = row.state, file = row.file,
 		retryable = retryable_of(row),
@@ -79,6 +80,7 @@ function M.summary(row, among_all)
 		created = time(row.created_ms), ended = time(row.ended_ms),
 		duration_ms = row.ended_ms and math.max(row.ended_ms - row.created_ms, 0) or nil, -- the clock may be set back
 		project = among_all and scope.label(row.project) or nil,
+		subject = row.subject, client = starter.client, trace_id = starter.trace_id,
 	}
 end
 
@@ -117,7 +119,7 @@ function M.approval(gate)
 	local call = gate.call or {}
 	return { id = gate.id, run = gate.run, workflow = gate.workflow, step = gate.key, state = gate.state, message = gate.message,
 		shown = gate.shown, command = call.command, arguments = call.arguments, would_affect = call.would_affect, cwd = call.cwd,
-		subject = gate.subject, client = call.client, outcome = gate.became,
+		subject = gate.subject or gate.run_subject, client = call.client, outcome = gate.became,
 		asked = time(gate.asked_ms), deadline = time(gate.deadline_ms), default = gate.deadline_ms and gate.fallback,
 		decided = time(gate.decided_ms), by = gate.decided_by, why = gate.why, project = scope.label(gate.project) }
 end
@@ -146,7 +148,7 @@ function M.full(db, id, opts)
 	out.variables = small(row.variables, VARIABLES)
 	out.digest, out.request_id, out.resumes, out.cost_usd = row.digest, row.request_id, row.resumes, page.cost_usd
 	out.max_cost_usd = row.max_cost_micros and amounts.dollars(row.max_cost_micros)
-	out.concurrency = row.concurrency
+	out.concurrency, out.actors = row.concurrency, row.actors
 	out.placed = placed_of(db, row.id)
 	out.approvals = row.state ~= "running" and asked(db, row.id) or nil
 	out.steps, out.steps_total, out.steps_by_state = page.rows, page.steps_total, page.steps_by_state

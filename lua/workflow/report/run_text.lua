@@ -149,6 +149,16 @@ local function add_placed(out, units)
 	end
 end
 
+---"agent-7, through mcp-stdio by claude-code 2.1", of what there is.
+---@param run table as report.summary gives it
+---@return string?
+function M.whose(run)
+	local client = run.client or {}
+	local by = client.name and (" by %s %s"):format(client.name, client.version or ""):gsub(" $", "") or ""
+	local through = client.transport and ("through %s%s"):format(client.transport, by)
+	return (run.subject or through) and host.clean(run.subject and through and run.subject .. ", " .. through or run.subject or through) or nil
+end
+
 local RESUMABLE = { failed = true, interrupted = true }
 
 ---@param run table as report.full gives it
@@ -157,6 +167,7 @@ function M.of_run(run)
 	local out = {}
 	add(out, "run", run.id)
 	add(out, "workflow", ("%s (%s)"):format(run.workflow, run.file))
+	add(out, "of", M.whose(run))
 	add(out, "state", run.state)
 	add(out, "group", run.concurrency)
 	add(out, "created", run.created)
@@ -191,7 +202,7 @@ end
 -- --- a list of runs ------------------------------------------------------------------------------
 
 ---In this order; the last one of a list of all projects.
-M.COLUMNS = { "run", "workflow", "state", "began", "took", "why", "project" }
+M.COLUMNS = { "run", "workflow", "state", "began", "took", "why", "subject", "project" }
 local MINUTE_MS, HOUR_MS, DAY_MS = 60000, 3600000, 86400000
 local OLD_MS = 100 * DAY_MS -- then the date says more
 local NAME = 40 -- characters of a workflow's name
@@ -253,7 +264,7 @@ function M.table(runs, short, created_ms, now_ms)
 		local began = created_ms[run.id]
 		local ms = run.duration_ms or run.state == "running" and math.max(now_ms - began, 0)
 		rows[i] = { run = short[run.id], workflow = cut_name(run.workflow), state = run.state, began = M.ago(began, now_ms),
-			took = ms and duration(ms) or nil, why = why(run), project = run.project }
+			took = ms and duration(ms) or nil, why = why(run), subject = run.subject, project = run.project }
 	end
 	return rows
 end

@@ -6,6 +6,7 @@ local cancellation = require "runner.workflow.run.cancellation"
 local errors = require "runner.core.errors"
 local events = require "runner.workflow.report.events"
 local owner = require "runner.state.owner"
+local subjects = require "runner.core.scope"
 local variables = require "runner.workflow.expr.variables"
 local waiting = require "runner.core.waiting"
 
@@ -38,9 +39,16 @@ local function ahead(db, run, any_turn)
 	end
 end
 
+local function is_own(row)
+	return subjects.is_subject(row.subject)
+end
+
+-- Nothing is said of a run of another subject but that there is one.
 local function raise_taken(run, row)
-	errors.raise("GROUP_TAKEN", ("Run %s of %s holds '%s'"):format(row.id, row.workflow, run.concurrency.key), { retryable = true,
-		side_effects = "none", suggestion = "runner workflow wait " .. row.id, context = { holder = row.id, key = run.concurrency.key } })
+	local own = is_own(row)
+	errors.raise("GROUP_TAKEN", ("%s holds '%s'"):format(own and ("Run %s of %s"):format(row.id, row.workflow) or "A run of another subject",
+		run.concurrency.key), { retryable = true, side_effects = "none", suggestion = own and "runner workflow wait " .. row.id or nil,
+		context = { holder = own and row.id or nil, key = run.concurrency.key } })
 end
 
 -- A step of a run that starts a run with the same key would wait for itself, or cancel itself.
@@ -61,6 +69,8 @@ function M.guard(db, run)
 			raise_own(run, row)
 		elseif row and run.concurrency.when_taken == "refuse" then
 			raise_taken(run, row)
+		elseif row and run.concurrency.when_taken == "cancel" and not is_own(row) then
+			raise_taken(run, row)
 		end
 	end or nil
 end
@@ -71,7 +81,7 @@ end
 function M.wait(run, ctx)
 	local row, told = ahead(run.db, run), nil
 	while row do
-		if run.concurrency.when_taken == "cancel" then
+		if run.concurrency.when_taken == "cancel" and is_own(row) then
 			events.taking(run, row, "cancels")
 			cancellation.run(ctx, run.db, row.id)
 		else

@@ -7,6 +7,7 @@ local json = require "runner.json"
 local merge = require "runner.workflow.run.merge"
 local paths = require "runner.core.paths"
 local report = require "runner.workflow.report.report"
+local scope = require "runner.core.scope"
 local scheduler = require "runner.task.scheduler"
 local unsaved = require "runner.workflow.run.unsaved"
 local worktree = require "runner.workflow.run.worktree"
@@ -78,7 +79,8 @@ function M.all(db, args, dry_run)
 	return scheduler.run(function()
 		local out = json.array {}
 		for _, id in ipairs(args.id and { db:find(args.id).id } or worktree.runs()) do
-			for _, row in ipairs(args.clean and clean_run(db, id, args, dry_run) or of_run(db, id)) do
+			local seen = not scope.subject() or db:list({ id = id })[1] -- their folders say nothing of whose they are
+			for _, row in ipairs(seen and (args.clean and clean_run(db, id, args, dry_run) or of_run(db, id)) or {}) do
 				row.tree = nil
 				out[#out + 1] = row
 			end

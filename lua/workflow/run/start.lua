@@ -15,6 +15,7 @@ local masks = require "runner.core.mask"
 local amounts = require "runner.core.amounts"
 local secrets = require "runner.workflow.run.secrets"
 local attempt = require "runner.core.attempt"
+local own = require "runner.core.scope"
 local person = require "runner.core.person"
 local tables = require "runner.core.tables"
 local steps = require "runner.workflow.file.steps"
@@ -138,6 +139,17 @@ local function is_recoverable(workflow)
 	return workflow.recover and not attempt.policy and not (os.getenv "RUNNER_AUTOMATION" or os.getenv "RUNNER_CLIENT")
 end
 
+local ACTORS = 50 -- that a run remembers: who started it, and the last of those who resumed it
+
+local function acted(actors, did)
+	actors = actors or {}
+	if #actors >= ACTORS then
+		table.remove(actors, 2)
+	end
+	actors[#actors + 1] = own.actor(did)
+	return json.array(actors)
+end
+
 -- The part that new and resumed runs share. `row`: id, variables, cwd, seed, errexit,
 -- given_cost_micros, surroundings; defaults: those that a new run expands.
 local function assemble(row, workflow, defaults)
@@ -214,7 +226,7 @@ function M.create(db, args)
 		seed = run.seed, errexit = run.settings.errexit, request_id = attempt.launch.request_id, owner = attempt.launch.supervisor,
 		max_cost_micros = run.budget.max, given_cost_micros = M.max_cost(args), given_on = args.on,
 		context = (attempt.project or {}).context, surroundings = environment.stored(run.surroundings), recover = is_recoverable(workflow),
-		askers = run.askers, concurrency = run.concurrency and run.concurrency.key,
+		askers = run.askers, concurrency = run.concurrency and run.concurrency.key, actors = acted(nil, "started"),
 	}, concurrency.guard(db, run))
 	return run
 end
@@ -368,6 +380,7 @@ function M.reopen(db, args)
 		max_cost_micros = run.budget.max or json.null, given_cost_micros = row.given_cost_micros,
 		digest = run.workflow.digest, source = stored_text(run), surroundings = environment.stored(run.surroundings),
 		recover = is_recoverable(run.workflow) or json.null, askers = run.askers,
+		actors = acted(row.actors, args.from and "retried" or "resumed"),
 		concurrency = run.concurrency and run.concurrency.key or json.null }, concurrency.guard(db, run))
 	environment.warn(run.surroundings, run.mask)
 	return run

@@ -95,9 +95,10 @@ function M.queries:gates_of_other_files(run, file)
 	return self:_open():rows(OF_OTHER_FILES, run, file)
 end
 
-local REPLACE = "UPDATE approvals SET state = 'replaced' WHERE run = ? AND key = ?"
+local REPLACE = "UPDATE main.approvals SET state = 'replaced' WHERE run = ? AND key = ?"
 local ASK = [[
-	INSERT INTO approvals (id, kind, project, run, key, round, file, digest, state, asked_ms, deadline_ms, fallback, asker, message, shown)
+	INSERT INTO main.approvals (id, kind, project, run, key, round, file, digest, state, asked_ms, deadline_ms, fallback, asker, message,
+		shown)
 	SELECT ?, 'step', coalesce(project, ''), id, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ? FROM runs WHERE id = ?]]
 
 ---A step asks, and waits. What it has asked before is replaced.
@@ -119,12 +120,12 @@ end
 ---@param id string of the approval whose `notify` has run
 function M.queries:notified(id)
 	self:together(function(db)
-		db:run("UPDATE approvals SET notified = 1 WHERE id = ?", id)
+		db:run("UPDATE main.approvals SET notified = 1 WHERE id = ?", id)
 	end)
 end
 
 local DECIDE = [[
-	UPDATE approvals SET state = ?2, decided_ms = ?3, decided_by = ?4, why = ?5, owner = ?6
+	UPDATE main.approvals SET state = ?2, decided_ms = ?3, decided_by = ?4, why = ?5, owner = ?6
 	WHERE id = ?1 AND state = 'pending' AND (deadline_ms IS NULL OR deadline_ms > ?3)]]
 
 ---@param id string
@@ -148,16 +149,16 @@ end
 function M.queries:called(id, outcome)
 	local text = assert(json.encode(outcome, { envelope = true }))
 	self:together(function(db)
-		db:run("UPDATE approvals SET outcome = ? WHERE id = ?", text, id)
+		db:run("UPDATE main.approvals SET outcome = ? WHERE id = ?", text, id)
 	end)
 end
 
 local IS_OVERDUE = "state = 'pending' AND deadline_ms <= ?1 AND (?2 IS NULL OR run = ?2) AND (?3 IS NULL OR project = ?3)"
 local OVERDUE = "SELECT 1 FROM approvals WHERE " .. IS_OVERDUE
 local EXPIRE = [[
-	UPDATE approvals SET state = CASE fallback WHEN 'approve' THEN 'approved' ELSE 'rejected' END, decided_ms = ?1,
+	UPDATE main.approvals SET state = CASE fallback WHEN 'approve' THEN 'approved' ELSE 'rejected' END, decided_ms = ?1,
 		decided_by = '{"by":"default"}', why = 'nobody decided in time'
-	WHERE ]] .. IS_OVERDUE .. " RETURNING *"
+	WHERE id IN (SELECT id FROM approvals WHERE ]] .. IS_OVERDUE .. ") RETURNING *"
 
 ---Those whose time is over get their default.
 ---@param also fun(gate: runner.workflow.Approval) for each, in the same transaction
@@ -174,13 +175,8 @@ function M.queries:expire(also, run, project)
 	end
 end
 
--- A call of another subject doesn't exist.
-local function is_seen(row)
-	return row.kind ~= "call" or scope.is_subject(row.subject)
-end
-
 local LIST = [[
-	SELECT a.*, r.workflow, r.file AS path, r.cwd FROM approvals a LEFT JOIN runs r ON r.id = a.run
+	SELECT a.*, r.workflow, r.file AS path, r.cwd, r.subject AS run_subject FROM approvals a LEFT JOIN runs r ON r.id = a.run
 	WHERE (?1 IS NULL OR a.project = ?1) AND (?2 IS NULL OR a.run = ?2) AND (?3 IS NULL OR a.state = ?3)
 		AND a.state <> 'replaced' AND (a.state <> 'pending' OR coalesce(r.state, '') NOT IN ('completed', 'cancelled'))
 	ORDER BY a.asked_ms, a.id]]
@@ -188,11 +184,7 @@ local LIST = [[
 ---@param opts {project?: string, run?: string, state?: string} pending: what still waits
 ---@return runner.workflow.Approval[] with workflow, path and cwd of their run
 function M.queries:approvals(opts)
-	local out = {}
-	for _, row in ipairs(self:_open():rows(LIST, opts.project, opts.run, opts.state)) do
-		out[#out + 1] = is_seen(row) and decoded(row) or nil
-	end
-	return out
+	return decoded_rows(self:_open():rows(LIST, opts.project, opts.run, opts.state))
 end
 
 local FIND = "SELECT a.*, r.workflow, r.file AS path, r.cwd, r.state AS run_state FROM approvals a LEFT JOIN runs r ON r.id = a.run"
@@ -204,7 +196,7 @@ function M.queries:approval(text)
 	local rows = self:_open():rows(FIND, text)
 	if rows[2] then
 		errors.raise("CONFLICT", ("Ambiguous ID '%s': several approvals match"):format(text), { suggestion = "runner approvals --all" })
-	elseif not (rows[1] and scope.sees(rows[1].project) and is_seen(rows[1])) then
+	elseif not (rows[1] and scope.sees(rows[1].project)) then
 		errors.raise("NOT_FOUND", ("No approval '%s'"):format(text), { suggestion = "runner approvals" })
 	end
 	return decoded(rows[1])

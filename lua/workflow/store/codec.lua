@@ -98,14 +98,14 @@ end
 
 -- Columns whose values need converting, and all others once they are asked for.
 local WRITE = setmetatable({ variables = encode_json, env_names = encode_json, data = encode_json, held = encode_json,
-	surroundings = encode_json, askers = encode_json }, {
+	surroundings = encode_json, askers = encode_json, actors = encode_json }, {
 	__index = function(known, name)
 		known[name] = name:find "_ms$" and whole or same
 		return known[name]
 	end,
 })
 local READ = { variables = decode_json, env_names = decode_json, data = decode_json, held = decode_json,
-	surroundings = decode_json, askers = decode_json, retryable = to_boolean, errexit = to_boolean }
+	surroundings = decode_json, askers = decode_json, actors = decode_json, retryable = to_boolean, errexit = to_boolean }
 
 ---What goes into the column `name`; nil and json.null are NULL, but for `data`,
 ---whose null is a value.

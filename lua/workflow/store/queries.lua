@@ -334,7 +334,7 @@ end
 
 local LIST = [[
 	SELECT id, workflow, file, state, retryable, code, message, failed_step, owner, resumes, request_id,
-		created_ms, updated_ms, ended_ms, project,
+		created_ms, updated_ms, ended_ms, project, subject, actors,
 		(SELECT count(*) FROM steps WHERE run = runs.id) AS steps,
 		(SELECT count(*) FROM steps WHERE run = runs.id AND state IN ('completed', 'skipped')) AS steps_completed,
 		(SELECT count(*) FROM steps WHERE run = runs.id AND state = 'failed') AS steps_failed,
@@ -360,14 +360,14 @@ function M:list(opts)
 end
 
 local AHEAD = [[
-	SELECT id, workflow FROM runs
-	WHERE concurrency = ?1 AND state = 'running' AND id <> ?2 AND (?3 OR turn < (SELECT turn FROM runs WHERE id = ?2)) ORDER BY turn DESC]]
+	SELECT id, workflow, subject FROM main.runs WHERE concurrency = ?1 AND state = 'running' AND id <> ?2
+		AND (?3 OR turn < (SELECT turn FROM main.runs WHERE id = ?2)) ORDER BY turn DESC]]
 
----The runs with this key that are stored as running, with an earlier turn than a run has, the latest first.
+---The runs of all subjects with this key that are stored as running, with an earlier turn than a run has, the latest first.
 ---@param key string
 ---@param id string of the run
 ---@param any_turn? boolean it has none yet
----@return {id: string, workflow: string}[]
+---@return {id: string, workflow: string, subject?: string}[]
 function M:ahead(key, id, any_turn)
 	return self:_open():rows(AHEAD, key, id, any_turn or false)
 end

@@ -129,7 +129,7 @@ end
 local function delete_rows(database, rows)
 	for _, row in ipairs(rows) do
 		database:run("INSERT OR IGNORE INTO removed (run, folders) VALUES (?, ?)", row.id, folders_of(database, row.id))
-		database:run("DELETE FROM runs WHERE id = ?", row.id)
+		database:run("DELETE FROM main.runs WHERE id = ?", row.id)
 		if row.source_id then
 			database:run(NO_RUN_LEFT, row.source_id)
 		end

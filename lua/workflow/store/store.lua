@@ -16,6 +16,7 @@ local owner = require "runner.state.owner"
 local placements = require "runner.workflow.store.placements"
 local paths = require "runner.core.paths"
 local queries = require "runner.workflow.store.queries"
+local scope = require "runner.core.scope"
 local usage = require "runner.workflow.store.usage"
 local writes = require "runner.workflow.store.writes"
 
@@ -272,7 +273,23 @@ Store.__gc = Store.close
 ---The class, for a store that keeps what it is told in another place too.
 M.Store = Store
 
----Open the run database.
+-- Under a subject, whatever reads `runs` or `approvals` by that name finds its own rows alone: the one place where those of others
+-- are left out. Writes name the tables (main.runs), and so does what has to know of all.
+local OWN = [[
+	PRAGMA temp_store = MEMORY;
+	CREATE TEMP VIEW runs AS SELECT rowid, * FROM main.runs WHERE subject = 'SUBJECT';
+	CREATE TEMP VIEW approvals AS SELECT * FROM main.approvals a WHERE CASE kind WHEN 'call' THEN subject = 'SUBJECT'
+		ELSE EXISTS (SELECT 1 FROM main.runs r WHERE r.id = a.run AND r.subject = 'SUBJECT') END;]]
+
+local function opened(path, readonly)
+	local db, subject = readonly and database.reader(path) or database.writer(path), scope.subject()
+	if subject then
+		db:exec((OWN:gsub("SUBJECT", (subject:gsub("[%%']", { ["%"] = "%%", ["'"] = "''" })))))
+	end
+	return db
+end
+
+---Open the run database, with what the subject of this call sees of it.
 ---Raises PRECONDITION (damaged, newer, no libsqlite3), PERMISSION_DENIED, RESOURCE_EXHAUSTED
 ---(no space) or UNAVAILABLE (locked for too long), each with what to do.
 ---@param opts? {readonly?: boolean, path?: string} readonly: a missing file is an empty store, and none is created
@@ -280,8 +297,7 @@ M.Store = Store
 function M.open(opts)
 	opts = opts or {}
 	local path = opts.path or database.default_path()
-	local db = opts.readonly and database.reader(path) or database.writer(path)
-	return setmetatable({ path = path, readonly = opts.readonly or false, _database = db, _owned = {},
+	return setmetatable({ path = path, readonly = opts.readonly or false, _database = opened(path, opts.readonly), _owned = {},
 		_due = {}, _starts = {} }, Store)
 end
 

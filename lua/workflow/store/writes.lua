@@ -30,7 +30,7 @@ end
 
 local RUN_COLUMNS = columns [[workflow file digest source_id cwd variables env_names seed state retryable code message
 	failed_step request_id owner created_ms updated_ms ended_ms resumes errexit max_cost_micros
-	given_cost_micros given_on context surroundings project recover askers concurrency turn]]
+	given_cost_micros given_on context surroundings project recover askers concurrency turn subject actors]]
 local STEP_COLUMNS = columns [[id kind label round attempts spent_ms wake_ms wait_ms output data held status code message
 	started_ms ended_ms item]]
 
@@ -117,10 +117,10 @@ end
 -- --- runs ------------------------------------------------------------------------------------
 
 local update_run_sql = remembered(RUN_COLUMNS, function(names)
-	return ("UPDATE runs SET %s WHERE id = ?"):format(each(names, "NAME = ?", ", "))
+	return ("UPDATE main.runs SET %s WHERE id = ?"):format(each(names, "NAME = ?", ", "))
 end)
 local insert_run_sql = remembered(RUN_COLUMNS, function(names)
-	return ("INSERT INTO runs (%s, id) VALUES (%s?)"):format(table.concat(names, ", "), ("?, "):rep(#names))
+	return ("INSERT INTO main.runs (%s, id) VALUES (%s?)"):format(table.concat(names, ", "), ("?, "):rep(#names))
 end)
 
 local function update_run(db, id, fields)
@@ -144,17 +144,17 @@ end
 
 -- After all that have had one.
 local function next_turn(db, key)
-	return type(key) == "string" and db:row("SELECT coalesce(max(turn), 0) + 1 AS turn FROM runs WHERE concurrency = ?", key).turn or nil
+	return type(key) == "string" and db:row("SELECT coalesce(max(turn), 0) + 1 AS turn FROM main.runs WHERE concurrency = ?", key).turn or nil
 end
 
 local function insert_run(db, now, run)
-	if db:row("SELECT 1 FROM runs WHERE id = ?", run.id) then
+	if db:row("SELECT 1 FROM main.runs WHERE id = ?", run.id) then
 		errors.raise("CONFLICT", ("Run '%s' already exists"):format(run.id), { context = { run = run.id } })
 	end
 	local fields = with_state(run, RUN_STATES, run.state or "running", now)
 	fields.id, fields.source = nil, nil
 	fields.state = run.state or "running"
-	fields.project = run.project or scope.project()
+	fields.project, fields.subject = run.project or scope.project(), scope.subject()
 	fields.source_id, fields.turn = source_id(db, run.digest, run.source), next_turn(db, run.concurrency)
 	fields.created_ms, fields.updated_ms = run.created_ms or now, run.updated_ms or now
 	local values, set = values_of(fields, RUN_COLUMNS)

@@ -36,6 +36,15 @@ describe("the story of a run", function()
 		assert.truthy(text:find("\nfailed:\n  l[15].a  failed  item 15: X: no\nsteps:\n  first    completed\n", 1, true), text)
 	end)
 
+	it("says whose it is, of what is known", function()
+		local client = { transport = "mcp-stdio", name = "claude-code", version = "2.1" }
+		local text = run_with { subject = "agent-7", client = client }
+		assert.truthy(text:find("\nof:       agent-7, through mcp-stdio by claude-code 2.1\n", 1, true), text)
+		assert.truthy(run_with({ client = { transport = "exec" } }):find("\nof:       through exec\n", 1, true))
+		assert.truthy(run_with({ subject = "\27[31magent" }):find("\nof:       agent\n", 1, true))
+		assert.falsy(run_with({}):find("\nof:", 1, true))
+	end)
+
 	it("leaves no blanks behind a step without an output", function()
 		assert.truthy(run_with({}, step { state = "skipped" }):find("\n  1  skipped\n", 1, true))
 	end)

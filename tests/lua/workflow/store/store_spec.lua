@@ -1151,3 +1151,23 @@ describe("ten thousand runs", function()
 		end
 	end)
 end)
+
+describe("rows of another subject", function()
+	-- What reads a table by its whole name sees those of all subjects: each such place is known here.
+	it("are read by nothing but writes, the view that hides them, and the turns of a concurrency key", function()
+		local known = { ["lua/workflow/store/store.lua"] = 3, ["lua/workflow/store/writes.lua"] = 2, ["lua/workflow/store/queries.lua"] = 2,
+			["lua/workflow/store/remove.lua"] = 1 }
+		local files, found = assert(io.popen "find lua -name '*.lua'"), {}
+		for name in files:lines() do
+			local text, n = assert(io.open(name)):read "a", 0
+			for word in text:gmatch "(%u+) main%.%l+" do
+				n = n + ((word == "FROM" or word == "JOIN") and 1 or 0)
+			end
+			found[name] = n > 0 and n or nil
+			assert.is_true(name:find "^lua/workflow/store/" ~= nil or name:find "^lua/state/" ~= nil
+				or not text:find "FROM runs" and not text:find "JOIN runs", name .. " reads runs by itself")
+		end
+		files:close()
+		assert.same(known, found)
+	end)
+end)
