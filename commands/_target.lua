@@ -251,7 +251,7 @@ function Target:lock()
 	self.ctx:lock(self.name, { path = self.state .. "/lock", wait = self.lock_wait, code = "LOCKED" })
 end
 
--- What can't be removed is in nobody's way: a warning, and the next run tries again.
+-- What can't be removed is in no run's way: a warning, and the next run tries again.
 local function tidied(ctx, ok, why, errno)
 	if not ok and errno ~= "ENOENT" then
 		ctx:warn("LEFT_BEHIND", "Something of an earlier release could not be removed: " .. why)

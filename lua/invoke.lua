@@ -85,7 +85,7 @@ end
 -- outer call masks its own answer.
 local FLAGS = require("runner.core.tool").LIST
 
----The words of a command with its arguments, as somebody would type them.
+---The words of a command with its arguments, as a person would type them.
 ---@param words string[] the command's name and what follows it
 ---@param args table a list of words, or values by name
 ---@param text fun(value: any): string a value as one word
@@ -157,7 +157,7 @@ end
 ---environment that says so (lua/project/stdin_arguments.lua): they may be secrets.
 ---@param args table a list of words, or values by name
 ---@param text fun(value: any): string a value as one word
----@param confirmed? "agreed"|"needed" somebody has confirmed a call that needs this one; a person was asked about both
+---@param confirmed? "agreed"|"needed" a person has confirmed a call that needs this one; a person was asked about both
 ---@return string stdin of process.start, with reread_stdin: the call may make several attempts
 ---@return table<string, string> env
 ---@return any proof to be closed when the call has ended
@@ -170,7 +170,7 @@ end
 ---@param words string[] at least one
 ---@param stdin? string
 ---@param confirmed? boolean|"asked"|"pending"|{id: string, digest: string} a person has confirmed the call, should it be destructive;
----  "asked": for this very call; "pending": nobody can be asked; a table: it was kept as this approval
+---  "asked": for this very call; "pending": no person can be asked; a table: it was kept as this approval
 ---@return string stdin of process.start, with reread_stdin: the call may make several attempts
 ---@return table<string, string> env
 ---@return any proof to be closed when the call has ended

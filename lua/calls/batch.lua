@@ -4,7 +4,7 @@
 --
 -- As many tasks as calls may run at once take a line each and answer it. Memory is bounded:
 -- the next line is read only when a task is free, and only WINDOW lines for each task ahead of
--- the first answer that nobody has taken.
+-- the first answer that has not been taken.
 
 local calls = require "runner.calls.calls"
 local channel = require "runner.task.channel"
@@ -20,12 +20,12 @@ local WINDOW = 4
 ---@field at_once integer
 ---@field unordered? boolean
 ---@field keep_going? boolean else no line is taken after the first failure
----@field abandon? fun() nobody reads any more: end the calls that run
+---@field abandon? fun() the client reads no more: end the calls that run
 
 ---@class runner.Batch: runner.BatchOptions
 ---@field client runner.Channel
 ---@field number integer of the line read last, from 1
----@field taken integer lines that somebody answers
+---@field taken integer lines that are being answered
 ---@field written integer
 ---@field failed integer
 ---@field failed_line? integer the first
@@ -176,7 +176,7 @@ local function serve(options)
 	return batch
 end
 
----Answer all lines of our stdin. Returns when the last answer is out, or nobody reads any more.
+---Answer all lines of our stdin. Returns when the last answer is out, or the client reads no more.
 ---@param options runner.BatchOptions
 ---@return runner.Batch what became of them: `taken`, `failed`, `failed_line`, `broken`, `unread`
 function M.run(options)

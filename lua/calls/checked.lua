@@ -37,7 +37,7 @@ local function argv_of(call)
 	return table.move(call.words, 1, #call.words, #argv + 1, argv)
 end
 
--- What it says of itself comes by a file that only we have named: its flags, masks and bounds are those of an answer that nobody reads.
+-- What it says of itself comes by a file that only we have named: its flags, masks and bounds are those of an answer that no caller reads.
 local function ask(call, into)
 	local path, at, stdin, more = ("%s/verdict-%d"):format(attempt.ctx.tempdir, into.made), call.at, "", {}
 	if call.handed then -- no other process sees them
@@ -74,7 +74,7 @@ local function parts_of(about, from)
 	return list
 end
 
--- What it needs, each once, with its arguments where nobody reads them.
+-- What it needs, each once, with its arguments where no other user reads them.
 local function needs_of(about)
 	local list = {}
 	for _, needs in ipairs(about.needs or {}) do

@@ -2,7 +2,7 @@
 --
 --   {"_cmd":"db.migrate","_opts":{"timeout":"5s"},"_id":7,"_stdin":"text","to":"v3"}
 --
--- What has no underscore in front is an argument. A request comes from whoever writes the lines,
+-- What has no underscore in front is an argument. A request comes from the client that writes the lines,
 -- often a model: only flags that limit or shape its own call are open to it. It can't confirm
 -- anything, can't choose another project, and can't change where its answer goes.
 
@@ -92,7 +92,7 @@ local function refusal(name)
 	local shown = flags.spelling(name)
 	if CONFIRM[name] then
 		return wrong(("_opts.%s: a request can't confirm itself"):format(shown),
-			"Leave it out; whoever starts exec confirms with --allow NAME")
+			"Leave it out; the program that starts exec confirms with --allow NAME")
 	end
 	return wrong(("_opts.%s can't be given in a request"):format(shown), ("Leave out %s"):format(shown))
 end

@@ -1,4 +1,4 @@
--- resumed: a run of a workflow that goes on, as a call of its own: in its project, whoever asks for it.
+-- resumed: a run of a workflow that goes on, as a call of its own: in its project, whichever caller asks for it.
 
 local calls = require "runner.calls.calls"
 local host = require "runner.host"

@@ -50,7 +50,7 @@ local function check_one(ctx, words, active)
 	return data
 end
 
--- Unknown scopes cover nothing that is required, and are no failure: nobody is signed in.
+-- Unknown scopes cover nothing that is required, and are no failure: no user is signed in.
 local function check_all(ctx, active)
 	local data, missing, seen = { commands = {}, active_scopes = active and json.array(active) or json.null }, json.array {}, {}
 	for _, entry in ipairs(catalog.list(attempt.project)) do

@@ -122,7 +122,7 @@ function LINES.zsh(candidate)
 	return description == "" and text or text .. ":" .. on_a_line(description)
 end
 
--- What nobody reads is not made.
+-- What is not read is not made.
 local function offer(candidates, shell)
 	local line = attempt.format == "tsv" and LINES[shell]
 	if line then
@@ -141,7 +141,7 @@ local function offer(candidates, shell)
 end
 
 return {
-	timeout = "2s", grace = "100ms", -- somebody waits at a prompt
+	timeout = "2s", grace = "100ms", -- a person waits at a prompt
 	args = {
 		{ "shell", "enum", values = { "bash", "zsh", "fish" }, positional = true, required = true,
 			description = "Shell to write the script for" },

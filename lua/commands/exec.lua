@@ -15,7 +15,7 @@ local tables = require "runner.core.tables"
 
 local LINE_MAX = 1 << 20
 
--- Built-in commands that only read. Any other may run what a file says, or write what somebody
+-- Built-in commands that only read. Any other may run what a file says, or write what another user
 -- runs later: it could confirm what a request can't.
 local OPEN = tables.set [[audit.list audit.verify changelog check-permissions completion doctor help job.list job.logs job.status job.wait
 	manifest mcp.tools status workflow.check workflow.list workflow.logs workflow.plan workflow.show workflow.stats workflow.wait]]
@@ -42,10 +42,10 @@ local function refusal(request, allowed)
 		return denied(("%s can't be called in a request"):format(request.cmd), "Send its requests as lines of their own")
 	elseif name and not OPEN[name] and not allowed then
 		return denied(("%s may write or run files, and was not allowed"):format(request.cmd),
-			("Have whoever starts exec add --allow '%s'"):format(table.concat(request.words, " ")))
+			("Have the program that starts exec add --allow '%s'"):format(table.concat(request.words, " ")))
 	elseif request.live and not allowed then
 		return denied(("%s was not allowed: _opts.live can't confirm it"):format(request.cmd),
-			("Have whoever starts exec add --allow '%s'"):format(table.concat(request.words, " ")))
+			("Have the program that starts exec add --allow '%s'"):format(table.concat(request.words, " ")))
 	end
 end
 

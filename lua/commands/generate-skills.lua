@@ -28,7 +28,7 @@ end
 
 local function check_owner(ctx, path)
 	if fs.lstat(path) and not is_ours(path) then
-		ctx:fail("ALREADY_EXISTS", ("%s is somebody else's, and was not changed"):format(path),
+		ctx:fail("ALREADY_EXISTS", ("%s belongs to another author, and was not changed"):format(path),
 			{ fix_required = "Move it away, or give another --output-dir" })
 	end
 end

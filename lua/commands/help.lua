@@ -28,7 +28,7 @@ local function note_of(project, rows)
 	end
 end
 
-local WIDTH, MAX_WIDTH = 80, 200 -- columns: where nobody knows, and what prose is still read in
+local WIDTH, MAX_WIDTH = 80, 200 -- columns: where it is not known, and what prose is still read in
 
 local function reader_width()
 	local width = layout.reader_width()
@@ -191,7 +191,7 @@ return {
 	},
 	validate = function(values)
 		local problem = attempt.project.problem
-		if values.command[1] and not (attempt.call.places[1] or attempt.framework.help) then -- behind `--`: nobody typed "help"
+		if values.command[1] and not (attempt.call.places[1] or attempt.framework.help) then -- after `--`: "help" was not typed
 			return { { field = "command", code = "INVALID_ARGUMENT", message = "No command stands in front of '--', so nothing was run",
 				fix_required = "Write the command's name without '--' in front of it" } }
 		end

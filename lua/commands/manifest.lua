@@ -8,7 +8,7 @@ local json = require "runner.json"
 local manifest = require "runner.tools.manifest"
 local topic = require "runner.tools.topic"
 
--- On a terminal too: nobody reads it as a table.
+-- On a terminal too: it is not read as a table.
 local function as_text(document)
 	return json.encode(document, { envelope = true }) .. "\n"
 end

@@ -6,7 +6,7 @@ local resumed = require "runner.calls.resumed"
 return {
 	timeout = "none",
 	grace = "15s",
-	args = { decision.argument, { "why", "string", description = "What the run, and whoever reads of it, is told" } },
+	args = { decision.argument, { "why", "string", description = "What the run, and its readers, are told" } },
 	exit_codes = decision.exit_codes,
 	examples = { { description = "Refuse, and say why", command = "runner reject apr_0c0ffee --why 'not before Monday'" } },
 	run = function(args)

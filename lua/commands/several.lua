@@ -64,7 +64,7 @@ local function parse(part, places)
 		in_front = places[1] - 1 })
 end
 
--- Of a stdin that somebody fills, a call would get nothing, and take that for all.
+-- Of a stdin that the caller fills, a call would get nothing, and take that for all.
 local function reads_stdin(part, parsed)
 	if not part.command.stdin or on_terminal() or parsed.framework.input_file then
 		return false
@@ -76,7 +76,7 @@ end
 
 local function problems_of(part, places)
 	local command, name = part.command, part.name
-	if command.raw then -- whoever reads our answer would take its bytes for it
+	if command.raw then -- the reader of our answer would take its bytes for it
 		return { problem(("'%s' has stdout to itself"):format(name), "Run it by itself") }
 	elseif not (command.stdin or command.secrets or attempt.framework.validate_only) then
 		return {}

@@ -59,7 +59,7 @@ local M = {
 	ctx = nil, ---@type runner.Context? once `run` is next
 	token = nil, ---@type string? of a command that signs in
 	mask = nil, ---@type (fun(v: any): any)? a copy without the values of secret arguments, if there are any
-	secrets = nil, ---@type string[]? values that nobody may see, if there are any
+	secrets = nil, ---@type string[]? values to mask, if there are any
 	window = nil, ---@type runner.Window? what of the result the caller wants
 }
 

@@ -23,7 +23,7 @@ local FILES, TRUNCATE, TCP, SCOPES = 1, 3, 4, 6
 
 local DEVICES = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty" }
 
--- What programs need to start and to find the network and the time. Nobody keeps secrets there.
+-- What programs need to start and to find the network and the time. No secrets are kept there.
 local SYSTEM = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sys/devices/system/cpu",
 	"/etc/alternatives", "/etc/ca-certificates", "/etc/gai.conf", "/etc/group", "/etc/host.conf", "/etc/hosts", "/etc/ld.so.cache",
 	"/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd",

@@ -97,7 +97,7 @@ function M.settle(framework, command)
 		and not framework.unmask and DECLARED or nil
 	host.setenv(VARIABLE, nil)
 	if attempt.launch.job then
-		return nil -- whoever reads its answer has a budget
+		return nil -- the reader of its answer has a budget
 	end
 	M.most = most
 	return most

@@ -113,7 +113,7 @@ function M.folder(key)
 	return folder
 end
 
----Make it, and remove checkpoints that nobody went on from for a week.
+---Make it, and remove checkpoints that no call went on from for a week.
 ---@param key string
 function M.prepare(key)
 	local folder, message, errno = M.folder(key)

@@ -75,7 +75,7 @@ end
 function M.refused(why, would_affect, decision)
 	M.decided(decision and decision.decision or "refused", { by = decision and decision.by or "runner", reason = why })
 	local e = M.required(why, would_affect)
-	if decision then -- whoever has said no needs no advice: a terminal gets this line and no more (src/supervisor/notice.c)
+	if decision then -- a person who has said no needs no advice: a terminal gets this line and no more (src/supervisor/notice.c)
 		e.message, e.suggestion = ("'%s' was not confirmed, and nothing was done"):format(command_line.typed(attempt.name)), nil
 	end
 	return e

@@ -140,7 +140,7 @@ function M.raise(code, message, fields, level)
 	error(e, 0)
 end
 
--- May raise itself: __index and __tostring belong to whoever made the value.
+-- May raise itself: __index and __tostring belong to the script that made the value.
 local function convert(raised, traceback)
 	local kind = type(raised)
 	if kind == "table" and M.well_formed(raised.code) then

@@ -39,7 +39,7 @@ function M.declared(path, root)
 	return M.absolute(path:gsub("^%./+", ""), root)
 end
 
----HOME, where that is a directory. Nothing of ours makes it: a service or a container may name one that nobody has
+---HOME, where that is a directory. Nothing of ours makes it: a service or a container may name one that was never
 ---made, such as /nonexistent.
 ---@return string?
 function M.home()

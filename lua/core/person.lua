@@ -1,4 +1,4 @@
--- person: is it a person at a terminal who decides, and not what asks? Whoever asks is written down: the processes between it
+-- person: is it a person at a terminal who decides, and not what asks? The asker is written down: the processes between it
 -- and the shell of a person, its namespaces, its policies. A decision needs a terminal that nothing of that is behind
 -- (docs/workflows/approvals.md). What runner starts can't take off its mark: the hard limit of RLIMIT_LOCKS.
 
@@ -101,7 +101,7 @@ local function is_same_boot(asker)
 	return math.abs((asker.booted_ms or 0) - host.booted_ms()) < SAME_BOOT_MS
 end
 
--- Of a job: what started it. Whoever isn't below runner has no such variable from it.
+-- Of a job: what started it. What isn't below runner has no such variable from it.
 local function handed()
 	local given = require("runner.terminal").marked(attempt.launch.supervisor) and json.decode(os.getenv(VARIABLE) or "")
 	return type(given) == "table" and given or {}
@@ -152,7 +152,7 @@ local function is_alike(one, other)
 		and one.terminal == other.terminal
 end
 
--- What has ended is above nobody.
+-- What has ended is above no process.
 local function without_ended(asker)
 	for name in pairs(asker.processes) do
 		local p = process(math.tointeger(tonumber(name:match "^%d+")) or 0)
@@ -242,7 +242,7 @@ local function is_of_another(list, last)
 	end
 end
 
----Why there is nobody to ask at the terminal of this call; nil: there is.
+---Why there is no person to ask at the terminal of this call; nil: there is.
 ---@return string?
 function M.absent()
 	local list = ancestors()

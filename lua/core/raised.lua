@@ -124,7 +124,7 @@ end
 
 local RAISE = 'Raise { code = "CONFLICT", message = "…" }, or call ctx:fail(code, message)'
 
----May raise itself: __index and __tostring belong to whoever made the value.
+---May raise itself: __index and __tostring belong to the script that made the value.
 ---@param raised any
 ---@return string message
 ---@return {detail?: string, suggestion?: string, fix_required?: string} fields

@@ -45,7 +45,7 @@ function M.is_plain()
 	return value ~= "" and value ~= "0" and value ~= "false"
 end
 
----Does somebody see lines that move? As block_is_wanted of src/supervisor/block.h.
+---Does a person see lines that move? As block_is_wanted of src/supervisor/block.h.
 ---@return boolean
 function M.is_drawn()
 	local launch, framework = attempt.launch, attempt.framework
@@ -94,7 +94,7 @@ function M.editor_required()
 		names[i] = row.positional and row.flag or "--" .. row.flag
 		rows[i] = { flag = names[i], description = row.description }
 	end
-	return refused("EDITOR_REQUIRED", ("'%s' needs an editor, and nobody is at a terminal"):format((command.name:gsub("%.", " "))),
+	return refused("EDITOR_REQUIRED", ("'%s' needs an editor, and no person is at a terminal"):format((command.name:gsub("%.", " "))),
 		names[1] and ("Give %s"):format(table.concat(names, " or ")) or "Run it at a terminal", { alternatives = rows })
 end
 

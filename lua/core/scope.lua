@@ -63,7 +63,7 @@ local function fence()
 	end
 end
 
----Whose call this is, as its policies say; nil: nobody's, and it sees those of all.
+---Whose call this is, as its policies say; nil: no user's, and it sees those of all.
 ---@return string?
 function M.subject()
 	return (attempt.policy or {}).subject

@@ -28,7 +28,7 @@ function M.says(text)
 	return own and own.says(text) or text
 end
 
--- What a call of ours that reads an envelope has in front. Nobody has typed it, so advice on such a call is made without it.
+-- What a call of ours that reads an envelope has in front. No person has typed it, so advice on such a call is made without it.
 
 M.LIST = { "--format=json", "--runner-unmask" }
 

@@ -18,7 +18,7 @@ function M.shown(text)
 	return require("runner.core.visible").shorten(text, SHOWN)
 end
 
----What was given for a row; a secret is not repeated to anybody.
+---What was given for a row; a secret is never repeated.
 ---@param row table normalised
 ---@param text string
 ---@return string

@@ -224,7 +224,7 @@ end
 
 -- --- reasons → found, fix ---------------------------------------------------------
 
--- Without the rare ones for a list that somebody reads.
+-- Without the rare ones for a list that a person reads.
 local function known_keys(kind, everyday)
 	local keys = kind == "command" and not everyday and contract.keys()
 		or kind == "arg" and not everyday and tables.sorted_keys(require("runner.declare.rare_arguments").rules) or {}

@@ -67,7 +67,7 @@ M.rows = {
 	{ name = "non_interactive", type = "boolean", section = "Behaviour", description = "Never prompt" },
 }
 
----What holds where nobody says otherwise, as text; nil: nothing.
+---The default, as text; nil: nothing.
 ---@param row runner.FlagRow
 ---@return string?
 function M.default(row)

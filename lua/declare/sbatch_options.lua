@@ -26,8 +26,8 @@ local REFUSED = {
 		signal test-only wait wrap]],
 	["is for people who call sbatch"] = [[autocomplete help quiet usage verbose version]],
 	["makes a job that runs nothing"] = [[external]],
-	["gives the tasks to somebody who may not read their folder"] = [[gid uid]],
-	["sends the tasks to a cluster where nobody looks for them: one executor is one cluster"] = [[cluster clusters]],
+	["gives the tasks to a user who may not read their folder"] = [[gid uid]],
+	["sends the tasks to a cluster where nothing looks for them: one executor is one cluster"] = [[cluster clusters]],
 }
 
 local by_name, by_letter = {}, {}

@@ -120,7 +120,7 @@ function M.relative(path, from)
 	local out = {}
 	for i = same + 1, #start do
 		if start[i] == ".." then
-			check.misuse("path.relative", ("nobody knows what '..' of '%s' leads to"):format(from))
+			check.misuse("path.relative", ("it is not known what '..' of '%s' leads to"):format(from))
 		end
 		out[#out + 1] = ".."
 	end

@@ -1,5 +1,5 @@
 -- checked: a result against the output_schema of its command. A result that breaks it is
--- delivered with a warning: the work is done, and losing what it found would help nobody.
+-- delivered with a warning: the work is done, and losing what it found would help no caller.
 -- Loaded when a command declares a schema.
 
 local attempt = require "runner.core.attempt"

@@ -206,7 +206,7 @@ end
 local LEAST, MOST, UNLIMITED = 40, 1000, 100000 -- columns
 
 ---The columns that a text for people may take: what --width says (0: no limit), else COLUMNS, else the
----terminal on stdout, whose size may have changed since the call began. nil: nobody reads there, or nobody knows.
+---terminal on stdout, whose size may have changed since the call began. nil: no person reads there, or it is not known.
 ---@return integer?
 function M.reader_width()
 	local given = attempt.framework.width

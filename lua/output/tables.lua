@@ -217,7 +217,7 @@ local function measured(rows, columns, limit)
 	return cells, widths, right
 end
 
----Where nobody sets a limit a cell is whole, and one of more than 100 columns doesn't widen its column.
+---Without a limit a cell is whole, and one of more than 100 columns doesn't widen its column.
 ---@param rows table[]
 ---@param declared? string[]
 ---@param limit? integer columns of a line, for a person at a terminal: what is longer is cut, and where even

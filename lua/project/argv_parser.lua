@@ -127,7 +127,7 @@ local function take_next(s, row, tokens, i, spelt)
 		local given = given_for(s, row)
 		given[row.name] = given[row.name] or "flag"
 		add_problem(s, "no_value", row, spelt, text, values_of(s, row))
-		return row.secret and text and i + 1 or i -- it may be the value: nobody repeats it
+		return row.secret and text and i + 1 or i -- it may be the value: it is never repeated
 	end
 	take(s, row, text, "flag")
 	return i + 1

@@ -70,7 +70,7 @@ local function policies(a)
 	return out[1] and out or nil
 end
 
--- A place in the ledger before which this call has no row: whoever looks for its rows from the end on stops there. Not
+-- A place in the ledger before which this call has no row: a search for its rows from the end on stops there. Not
 -- in the rows of another attempt.
 local from ---@type integer?
 

@@ -77,7 +77,7 @@ M.rows = {
 	["workflow.worktrees"] = { description = "List worktrees of runs, and remove those not needed", danger_level = "mutating" },
 }
 
--- What is for whoever writes commands and sets up a machine: a program that was made of a project has none of it.
+-- What is for those who write commands and set up a machine: a program that was made of a project has none of it.
 local OF_A_PROJECT = "add bundle conformance flame generate-skills init library.check library.list library.remove library.update lint "
 	.. "new test types workflow.import workflow.new"
 for name in (type(require("runner.host").bundle()) == "string" and OF_A_PROJECT or ""):gmatch "%S+" do

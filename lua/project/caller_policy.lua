@@ -53,7 +53,7 @@ end
 ---@field job? fun(a: runner.Attempt, path: string) it starts a job, which is counted
 ---@field reserve? fun(id: string, wanted?: integer): integer? what a run of a workflow may cost, in micro-dollars
 ---@field spent? fun(id: string, micros: integer) what it has cost
----@field asks fun(name: string, path?: string): boolean is somebody asked before a call of this command?
+---@field asks fun(name: string, path?: string): boolean is a person asked before a call of this command?
 ---@field reaches fun(path: string): boolean is the file in a folder that all of them have?
 ---@field relocate boolean may --cwd, --config, --context and --no-config be given?
 
@@ -164,7 +164,7 @@ function M.read(path, expected)
 	local text, why = host.source(path)
 	if not text then
 		return nil, invalid(path, ("Can't read the policy %s: %s"):format(path, why),
-			"Make it a file that only you or root own and can write to, in folders that nobody else can write to")
+			"Make it a file that only you or root own and can write to, in folders that no other user can write to")
 	end
 	local digest = host.digest(text)
 	if expected and expected ~= digest then
@@ -380,15 +380,15 @@ end
 
 -- --- with what ------------------------------------------------------------------------------
 
--- What would confirm the call, though nobody at a terminal does.
+-- What would confirm the call, though no person at a terminal does.
 local function confirms(a)
 	local framework, vouched = a.framework, a.call.vouched
 	local by_caller = (vouched == true or vouched == "person") and not a.call.approved and a.command.danger_level == "destructive"
 	return framework.confirm_destructive and "--confirm-destructive" or framework.yes and "--yes"
-		or by_caller and "whoever passes the call on"
+		or by_caller and "the caller that passes the call on"
 end
 
----The rule by which a policy has somebody asked before a call.
+---The rule by which a policy has a person asked before a call.
 ---@param policy table
 ---@param name string dot path, perhaps with "self." in front
 ---@param builtin boolean
@@ -397,7 +397,7 @@ local function asks(policy, name, builtin)
 	return match(policy.confirm, name, builtin, true)
 end
 
----Do the policies have somebody asked before a call of this command?
+---Do the policies have a person asked before a call of this command?
 ---@param name string
 ---@param path? string its file
 ---@param list? table[] default: those of this call

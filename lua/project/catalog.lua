@@ -212,7 +212,7 @@ local function guarded(f, ...)
 	return table.unpack(result, 2, result.n)
 end
 
--- A file that a policy keeps out of reach is not read, whoever asks what it declares.
+-- A file that a policy keeps out of reach is not read, whichever list asks what it declares.
 local function refused(found)
 	return found.path and attempt.policy and require("runner.project.caller_policy").problem(found.name, found.path)
 end

@@ -10,7 +10,7 @@ local rules = require "runner.core.rules"
 
 local M = {}
 
----The scopes of the caller's credential; nil: it is not known, or nobody is signed in.
+---The scopes of the caller's credential; nil: it is not known, or no user is signed in.
 ---@param project table
 ---@return string[]? scopes, string? problem of the function in runner.lua
 function M.active(project)

@@ -33,7 +33,7 @@ local graph, loading = {}, nil -- path → set of paths that it requires; the se
 local STANDARD = { _G = true, coroutine = true, debug = true, io = true, math = true, os = true, package = true,
 	string = true, table = true, utf8 = true }
 
-local early -- modules of scripts that were loaded before anybody looked, by path
+local early -- modules of scripts that were loaded before the first look, by path
 
 local function loaded_early()
 	local out = {}
@@ -95,7 +95,7 @@ local function closure(direct, out)
 	return out
 end
 
----f(...) of a command file, and the files that it requires. Whoever calls this puts the globals back.
+---f(...) of a command file, and the files that it requires. The caller puts the globals back.
 ---@param f function
 ---@param ... any
 ---@return table<string, true>? required nil: unknown

@@ -45,7 +45,7 @@ local function output_of(e)
 	return type(said) == "string" and last_lines(said, e.code) or nil
 end
 
--- A traceback is for whoever mends the command: it goes to stderr. The caller gets the rest
+-- A traceback is for the author of the command: it goes to stderr. The caller gets the rest
 -- (REQ-F-006).
 local function without_traceback(detail)
 	local at = detail and detail:find("stack traceback:", 1, true)

@@ -13,7 +13,7 @@ local STDIN_MAX = 1 << 16 -- bytes; RUNNER_MAX_STDIN_BYTES and the declaration s
 local FILE_MAX = 1 << 28 -- bytes of a file, which is read into memory
 local ARGUMENTS_MAX = 1 << 24 -- bytes of a file of arguments
 local VARIABLE = "RUNNER_MAX_STDIN_BYTES"
-local WAIT_MS = 800 -- for a pipe that nobody asked us to wait for
+local WAIT_MS = 800 -- for a pipe that the caller didn't ask us to wait for
 
 -- --- bytes ------------------------------------------------------------------------------
 
@@ -209,7 +209,7 @@ local function is_asked_for(a, spec, path)
 		and not (framework.help or framework.schema or framework.output_schema or framework.version)
 end
 
--- Whoever hands data over (_stdin of exec) means it to be read.
+-- A client that hands data over (_stdin of exec) means it to be read.
 local UNREAD = { field = "stdin", code = "INVALID_ARGUMENT", message = "The command reads no stdin, and was given some",
 	suggestion = "Leave the data out, or declare stdin in the command", fix_required = "Leave the data for stdin out" }
 

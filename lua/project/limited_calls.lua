@@ -210,7 +210,7 @@ local function verdict(a)
 		dry_run = a.policy.calls and a.parsed.values.dry_run and "1" or os.getenv "RUNNER_DRY_RUN", secrets = a.secrets or nil }
 end
 
--- What has been found out goes to a file of whoever asks, whatever is asked of the answer; of that nothing is delivered.
+-- What has been found out goes to a file of the caller, whatever is asked of the answer; of that nothing is delivered.
 local function tell(a, answer)
 	local path = a.policy.teller
 	about, answer.bare = about or a.information and { command = caller_policy.full_name(a) }, true

@@ -30,7 +30,7 @@ end
 function M.refused(path, why)
 	return M.invalid_file(path, ("Can't load %s: %s"):format(path, why), { fix_command = fix_command(path, why),
 		fix_required = "Make it a Lua file of at most 4 MiB that only you or root own and can write to, in folders"
-			.. " that nobody else can write to; or name a checkout that you trust in RUNNER_TRUST" })
+			.. " that no other user can write to; or name a checkout that you trust in RUNNER_TRUST" })
 end
 
 ---A text that is no chunk of Lua.

@@ -23,7 +23,7 @@ local function absolute(path)
 	return require("runner.core.paths").absolute(path, host.getcwd())
 end
 
--- The worker is this run's own process: its directory is nobody else's.
+-- The worker is this run's own process: its directory is no other process's.
 local function move_to(path)
 	local ok, why = host.chdir(path)
 	if not ok then

@@ -19,7 +19,7 @@ local function owner_of_stdout(command)
 	return command.raw == "protocol" and "the protocol " .. command.protocol or "another program"
 end
 
--- Whoever makes calls for a client takes what it finds on stdout for our answer: another program
+-- What makes calls for a client takes what it finds on stdout for our answer: another program
 -- could write half of one there, or two, or that all went well.
 local function refuse_call(command, parsed)
 	if attempt.call.is_call then

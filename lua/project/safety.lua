@@ -95,7 +95,7 @@ local function note_change(a)
 	end
 end
 
--- Whoever has called it is told whether it has changed something.
+-- The caller is told whether it has changed something.
 local function tell(answer, effect)
 	local nothing = answer.success and effect == "noop" or not answer.success and answer.error and answer.error.side_effects == "none"
 	if noted and nothing and attempt.launch.attempt == 1 then

@@ -116,11 +116,11 @@ local function add(list, value)
 end
 
 ---Take the secret arguments of a call, and its token if the command signs in, and hide their values from here on, with
----those that whoever calls us has handed over.
+---those that the caller has handed over.
 ---@param command table normal form
 ---@param parsed runner.Parsed
 ---@param config? table of the project
----@return {secrets?: string[], mask: (fun(v: any): any), token?: string} found values that nobody may see, a copy without
+---@return {secrets?: string[], mask: (fun(v: any): any), token?: string} found values to mask, a copy without
 ---  them, and of a command that signs in its token
 function M.hide(command, parsed, config)
 	refuse_shown(command, parsed)

@@ -28,7 +28,7 @@ local VOUCHED = { asked = "person", approved = "person", needed = "need", agreed
 local UNPROVED = { asked = "front", approved = "front", needed = "agreed" } -- what it is of a process that isn't runner
 local FIX = "Unset RUNNER_ARGUMENTS: ctx:call sets it for the command that it calls"
 
--- The first bytes of fd 0, which are gone for whoever gets the rest.
+-- The first bytes of fd 0, which are gone for what reads the rest.
 local function read_first(length)
 	host.take_stdin()
 	io.stdin:setvbuf "no" -- reads no more than it is asked for

@@ -239,7 +239,8 @@ end
 -- --- the table ------------------------------------------------------------------------------------------
 
 local LAST = "SELECT * FROM approvals WHERE kind = 'call' AND key = ? AND told = 0 AND state <> 'replaced' ORDER BY asked_ms DESC LIMIT 1"
-local EXPIRE = [[UPDATE approvals SET state = 'rejected', decided_ms = ?2, decided_by = '{"by":"default"}', why = 'nobody decided in time'
+local EXPIRE = [[UPDATE approvals SET state = 'rejected', decided_ms = ?2, decided_by = '{"by":"default"}',
+	why = 'no person decided in time'
 	WHERE kind = 'call' AND project = ?1 AND subject IS ?3 AND state = 'pending' AND deadline_ms <= ?2 RETURNING *]]
 local ASK = [[
 	INSERT INTO approvals (id, kind, project, key, digest, state, asked_ms, deadline_ms, fallback, asker, message, shown, subject, call)

@@ -274,7 +274,7 @@ local function check_dependency(ctx, dependency)
 	elseif least ~= "*" and versions.is_lower(version, least) then
 		return failed(check, ("%s is %s; %s is needed"):format(name, version, least), fix)
 	elseif most and version and versions.is_lower(most, version) then
-		ctx:warn("DEPENDENCY_UNTRIED", ("%s is %s; nobody has tried more than %s"):format(name, version, most),
+		ctx:warn("DEPENDENCY_UNTRIED", ("%s is %s; more than %s is untried"):format(name, version, most),
 			{ name = name, found_version = version, max_version = most })
 	end
 	return check

@@ -106,7 +106,7 @@ function M.names()
 	return names
 end
 
--- How else somebody may call a topic.
+-- Other names of a topic.
 local ALIASES = { env = "environment", ["exit"] = "exit-codes", codes = "exit-codes", errors = "exit-codes",
 	options = "flags", builtin = "built-in", builtins = "built-in", retry = "retries", format = "output", formats = "output" }
 

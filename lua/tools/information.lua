@@ -136,7 +136,7 @@ function M.plan(a)
 	return { success = true, data = described }
 end
 
--- JSON for people, too: nobody reads it as a table.
+-- JSON for people, too: it is not read as a table.
 local function document(a, data)
 	plan.send(a.command, a.settled, a.framework, a.project)
 	local text = require("runner.json").encode(data, { envelope = true }) .. "\n"

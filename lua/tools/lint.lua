@@ -66,7 +66,7 @@ local function has_argument(value, name)
 	return value.arguments ~= nil
 end
 
--- A command that another one needs is there, takes what it is given, and asks nobody unless that one does.
+-- A command that another one needs is there, takes what it is given, and asks a person only where that one does.
 local function look_at_need(need, own, project, report)
 	local args, words = tables.add({}, need), command_line.name_words((need[1]:gsub("[. ]+", ".")))
 	args[1] = nil

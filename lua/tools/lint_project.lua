@@ -36,7 +36,7 @@ local function look_into(dir, depth, out)
 	end
 end
 
----Files beside the commands that nobody can call.
+---Files beside the commands that can't be called.
 ---@param project table
 ---@param out {warnings: runner.Finding[]}
 function M.ignored(project, out)

@@ -10,7 +10,7 @@ local worked_calls = require "runner.tools.worked_calls"
 local M = {}
 
 M.INDEX_MAX = 1500
-M.MARK = "runner generate-skills" -- in each file; one without it is somebody else's
+M.MARK = "runner generate-skills" -- in each file; one without it belongs to another author
 
 local PAGE_MOST = 30 -- commands of a page
 local REST = "_commands" -- the page of commands in no group; no group can have this name
@@ -67,7 +67,7 @@ end
 
 -- What is said of a command, and how it is meant, once on its page.
 local KINDS = {
-	{ "person", " *Only a person.*", "*Only a person*: nobody else can call it, at a terminal; ask for that." },
+	{ "person", " *Only a person.*", "*Only a person*: nothing else can call it, at a terminal; ask for that." },
 	{ "live", " *Destroys, with `--live`.*", "*Destroys, with `--live`*: without it it says what it would do. Show that to a person first." },
 	{ "destructive", " *Destroys.*",
 		"*Destroys*: show a person what `--dry-run` says; once they agree, `--confirm-destructive` takes its place." },

@@ -1,5 +1,5 @@
 -- worked_calls: two calls of a command that can be copied: the examples of its declaration, else calls made of its arguments. Each has
--- been parsed as it would be, without the environment of whoever asks; nothing is run. One that destroys something is never without
+-- been parsed as it would be, without the caller's environment; nothing is run. One that destroys something is never without
 -- its dry run, and none confirms anything. Where a declaration doesn't say what a value looks like, the argument's name in capitals
 -- stands for it.
 

@@ -102,7 +102,7 @@ function fs.unlink(path) end
 ---@return string? errno
 function fs.rmdir(path) end
 
----Can nobody but you and root change where a path leads? Each folder on the way has to be yours or root's, and sticky where
+---Can only you and root change where a path leads? Each folder on the way has to be yours or root's, and sticky where
 ---others may write to it; EPERM names the part that isn't so. With a mode, the folders that are missing on the way are made.
 ---@param path string
 ---@param mode? integer

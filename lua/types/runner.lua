@@ -59,7 +59,7 @@
 ---@field option_placement? "any"|"strict" strict: behind the first positional argument nothing is an option; default any
 ---@field output_schema? table JSON Schema (draft 07) of the result; a result that breaks it comes with a warning
 ---@field mcp? boolean false: it is no tool of agents (runner mcp serve)
----@field keywords? string[] what else somebody may call it, for searches: { "rollout", "go live" }
+---@field keywords? string[] what else a caller may call it, for searches: { "rollout", "go live" }
 ---@field introduced_in? string the version that brought it
 ---@field deprecated_in? string the version since which it should not be used: callers get a warning
 ---@field replacement? string the command to use instead; needs deprecated_in
@@ -251,7 +251,7 @@
 ---@field after? fun(ctx: runner.Context, call: runner.HookCall) called behind each of its commands; a failure is a warning
 ---@field groups? table<string, runner.Hooks> the same for the commands of a group: { db = { before = … } }
 ---@field contexts? table<string, runner.Project> settings by name, for --context
----@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: nobody is signed in
+---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: no user is signed in
 ---@field telemetry? boolean|runner.TelemetrySettings traces of its commands' calls and of its workflows' runs are exported (docs/workflows/telemetry.md)
 ---@field retention? runner.Retention how long the runs of its workflows are kept; default: for ever
 ---@field executors? table<string, runner.ExecutorSettings> where steps of its workflows may run, by name (docs/scale.md)
@@ -402,7 +402,7 @@ function Fs.rmdir(path) end
 ---@return true
 function Fs.remove_tree(path) end
 
----Can nobody but you and root change where a path leads? A mode makes the folders that are missing on the way.
+---Can only you and root change where a path leads? A mode makes the folders that are missing on the way.
 ---@param path string
 ---@param mode? integer
 ---@return true
@@ -475,7 +475,7 @@ function Fs.copy_tree(from, to) end
 ---@return fs.Lock lock
 function Fs.lock(path, options) end
 
----Who holds the lock of a file for itself alone: {pid, since, age_ms}; nil when nobody does. Nothing is made or written.
+---Who holds the lock of a file for itself alone: {pid, since, age_ms}; nil when no process does. Nothing is made or written.
 ---@param path string
 ---@return table? holder
 function Fs.locked(path) end
@@ -554,7 +554,7 @@ function Fs.exists(path) end
 ---@field request_id string the run's ID, the same in every attempt
 ---@field interactive boolean true if run has a terminal: the command declares interactive, and there is one
 ---@field token? string of a command that declares auth: what the caller signs in with
----@field headless boolean nobody is at a terminal, or --headless was given
+---@field headless boolean no person is at a terminal, or --headless was given
 local Context = {}
 
 ---Fail with a code from the registry or exit_codes. Raises an ordinary error that pcall catches.
@@ -579,7 +579,7 @@ function Context:progress(progress, suggestion) end
 
 ---Pass on a row at once, in a command that declares `streams`: a line of `--format jsonl` and of
 ---the table on a terminal. For any other format it becomes one of `data.items`. Waits while
----nobody reads.
+---it is not read.
 ---@param row table named fields, at most 1 MiB as JSON
 function Context:emit(row) end
 
@@ -721,7 +721,7 @@ function Context:each(items, fn) end
 ---@return table<any, any>
 function Context:parallel(items, options) end
 
----Let the person edit a text: $VISUAL, $EDITOR, else vi. Raises EDITOR_REQUIRED where nobody is at a terminal. A dry
+---Let the person edit a text: $VISUAL, $EDITOR, else vi. Raises EDITOR_REQUIRED where no person is at a terminal. A dry
 ---run opens nothing, and the text stays as it is.
 ---@param text? string what the editor shows first
 ---@param name? string of the file: its ending tells the editor what it holds

@@ -104,7 +104,7 @@ static int l_changed(lua_State *L)
 
 /* --- ctx:emit ------------------------------------------------------------------------- */
 
-/* Fields that some rows may not have: whoever is called otherwise decides. */
+/* Fields that some rows may not have: the function that is called otherwise decides. */
 static const char *const special[] = { "_seq", "_summary", "attempt", "heartbeat", "ok" };
 
 enum { CTX_UP = 3, OTHERWISE_UP, SHOWN_UP, SPECIAL_UP };

@@ -193,7 +193,7 @@ int fs_lua_remove_tree(lua_State *L)
 	return 1;
 }
 
-/* check_way(path[, mode]): can nobody but the caller and root change where the path leads? With a mode, the
+/* check_way(path[, mode]): can only the caller and root change where the path leads? With a mode, the
  * directories that are missing on the way are made. EPERM names the part that others could change. */
 int fs_lua_check_way(lua_State *L)
 {

@@ -66,7 +66,7 @@ static void transfer_make_sockets(struct transfer *t)
 	t->curl->easy_setopt(t->easy, CURLOPT_SOCKOPTDATA, t);
 }
 
-/* An address that nobody has (RFC 5737) stands for the one at the other end: no name is looked up here. */
+/* An address that no host has (RFC 5737) stands for the one at the other end: no name is looked up here. */
 void transfer_over(struct transfer *t, int fd)
 {
 	t->connected = fd;

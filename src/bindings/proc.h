@@ -91,7 +91,7 @@ struct proc_spec {
 	unsigned short columns;  /* its stderr is a terminal of this width, which we read; 0: a pipe */
 	bool piped;              /* its stdout is a pipe all the same: the next stage reads it */
 	bool merge;              /* stderr into stdout */
-	bool roomy;              /* nobody may read for a while: large pipes */
+	bool roomy;              /* it may be unread for a while: large pipes */
 	bool lines;
 	bool detach;
 	bool shepherd;           /* its whole tree ends with it (shepherd.h) */
@@ -119,7 +119,7 @@ void proc_init(struct proc *p);
 int proc_start(struct proc *p, const struct proc_spec *spec, struct proc_failure *failure);
 /* Start a warm call: its pid and report, or 0: child_spawn() is to do it. */
 pid_t proc_start_warm(const struct proc_spec *spec, const struct child_spec *child, int *report);
-/* Of a shepherd or a warm call that is dead: what it left ends now, before anybody acts on the news. */
+/* Of a shepherd or a warm call that is dead: what it left ends now, before it is reported. */
 void proc_take_account(struct proc *p);
 /* Signal the group, or the process if it has no group. 0, or -1 (gone). */
 int proc_signal(struct proc *p, int sig);

@@ -25,7 +25,7 @@
 /* --- reaping ---------------------------------------------------------------------------- */
 
 /* A killed shepherd leaves its program's descendants to us, and so does a killed call. They end
- * before anybody acts on the news: what follows must not overlap with them. */
+ * before it is reported: what follows must not overlap with them. */
 void proc_take_account(struct proc *p)
 {
 	struct shepherd_account account = { false, false };

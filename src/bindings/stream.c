@@ -1,7 +1,7 @@
 /*
  * stream.c: our own stdin and stdout for a server, in Lua: `require "runner.stream"`. Runs in
  * the worker. No call here blocks, and none changes the flags of a descriptor that others
- * share (engine/nowait.h). Whoever has to wait hands :watch() to process.set.
+ * share (engine/nowait.h). A caller that has to wait hands :watch() to process.set.
  *
  *   stream.reader(fd, max) → reader     max: bytes of the longest line
  *   reader:line() → text | nil, "wait" | nil, "long", outline? | nil, "end" | nil, message

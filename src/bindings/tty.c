@@ -100,7 +100,7 @@ static int ask_openly(int fd, const char *question, size_t n, bool many, struct 
 	return xwrite_all(fd, question, n) < 0 ? -1 : (many ? read_text : read_line)(fd, out);
 }
 
-/* Nothing is echoed from before the question is there: whoever answers it at once is no slower than we are. */
+/* Nothing is echoed from before the question is there: a person who answers it at once is no slower than we are. */
 static int ask_secret(int fd, const char *question, size_t n, struct buf *out)
 {
 	struct termios before, silent;
@@ -129,7 +129,7 @@ static int ask_terminal(const char *path, const char *question, size_t n, bool s
 	if (fd < 0)
 		return -1;
 	if (strcmp(path, "/dev/tty") != 0)
-		tcflush(fd, TCIFLUSH); /* nobody has answered yet */
+		tcflush(fd, TCIFLUSH); /* there is no answer yet */
 	status = secret ? ask_secret(fd, question, n, out) : ask_openly(fd, question, n, many, out);
 	xclose(&fd);
 	return status;

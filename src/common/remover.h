@@ -1,6 +1,6 @@
 /*
  * remover.h: the only code that removes trees. It goes to a tree by way.h, never follows a symbolic
- * link in it and never enters a mount, so nothing outside the tree is touched, whoever changes it
+ * link in it and never enters a mount, so nothing outside the tree is touched, whichever process changes it
  * meanwhile. It makes read-only directories writable. Entries that can't be removed
  * stay, and are counted and named; all others are removed.
  */

@@ -16,7 +16,7 @@
 bool secret_name(const char *name, size_t n);
 
 /* By any of them anywhere in it: key, keyword, X-Amz-Signature. For URLs and headers, where a
- * value too many that is hidden harms nobody, and one too few does. */
+ * value too many that is hidden does no harm, and one too few does. */
 bool secret_name_within(const char *name, size_t n);
 
 /*

@@ -1,6 +1,6 @@
 /*
  * beat.c: signs of life while a command runs. Runs in the supervisor; never blocks. A line on
- * stderr is plain text for whoever reads it: [SECONDSs] and the last progress, else the step.
+ * stderr is plain text for its reader: [SECONDSs] and the last progress, else the step.
  */
 #include "beat.h"
 
@@ -72,7 +72,7 @@ void beat_give(struct run *run, const char *step)
 	if (mono_now() < next_line(run))
 		return;
 	run->beat.at = mono_add_ms(mono_now(), run->beat.every_ms);
-	if (!run->plan.quiet && !outlet_waiting(&run->err)) /* nobody reads: no line is missed */
+	if (!run->plan.quiet && !outlet_waiting(&run->err)) /* it is not read: no line is missed */
 		write_line(run, step);
 }
 

@@ -91,7 +91,7 @@ static bool has_budget(const struct run *run)
 	return run->plan.max_bytes > 0 && !run->job.is;
 }
 
-/* A success becomes a failure: nobody could have what it lacks, or no half of it is one. */
+/* A success becomes a failure: no caller could have what it lacks, or no half of it is one. */
 static void fail(struct run *run, size_t n, const char *why, const char *fix)
 {
 	struct report *r = &run->verdict.report;

@@ -160,7 +160,7 @@ static void answer_on_stderr(struct run *run, int exit_code)
 }
 
 /*
- * Whoever puts the ids on stdout into another command line must find no JSON there (REQ-O-005); but a timeout never leaves
+ * A caller that puts the ids on stdout into another command line must find no JSON there (REQ-O-005); but a timeout never leaves
  * stdout empty (REQ-F-012).
  */
 static bool hides_failure(const struct run *run)

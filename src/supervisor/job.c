@@ -47,7 +47,7 @@ static const char *in_folder(const struct job *job, const char *name)
 
 /* --- at entry ------------------------------------------------------------------------- */
 
-/* A variable that leaked into somebody's environment is no job: the lock is the proof. */
+/* A variable that leaked into another environment is no job: the lock is the proof. */
 static bool have_lock(const struct job *job)
 {
 	struct stat named, open;
@@ -70,7 +70,7 @@ static bool take_name(struct job *job, const char *folder)
 
 /*
  * Both ends are ours, so that it never reads as ended. It has its name when it is open: what is written to a FIFO that
- * nobody holds is gone when the writer closes it, and a cancellation with it.
+ * no process holds is gone when the writer closes it, and a cancellation with it.
  */
 static int open_control(struct job *job)
 {

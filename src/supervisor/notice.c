@@ -19,7 +19,7 @@
 
 /* --- progress and logs -------------------------------------------------------------- */
 
-/* Off a terminal nobody reads how a command is getting on; a log that is kept is read later
+/* Off a terminal no person reads how a command is getting on; a log that is kept is read later
  * (REQ-F-038). */
 static bool is_wanted(const struct run *run, const char *level)
 {
@@ -165,7 +165,7 @@ static void add_retry_line(const struct verdict *v, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-/* What has been said by whoever said no, or by the call of several that has failed (lua/commands/several.lua): a line says the rest. */
+/* What has been said by the person who said no, or by the call of several that has failed (lua/commands/several.lua): a line says the rest. */
 static bool is_told(const struct run *run, const struct report *r)
 {
 	return (strcmp(r->code, "CALLS_FAILED") == 0 && strcmp(run->plan.command, "several") == 0) ||

@@ -63,7 +63,7 @@ static uint64_t texts_of(const struct run *run, const struct frame *f)
 		return 0; /* made by the worker of a result without secrets (lua/output): what lies between its values is no text */
 	switch (f->kind) {
 	case FRAME_SECRETS:
-	case FRAME_TEMPDIR: /* paths, which nobody sees */
+	case FRAME_TEMPDIR: /* paths, which are not shown */
 	case FRAME_AUDIT:
 	case FRAME_TERMINAL: /* its text is secrets_pass()'s */
 		return 0;

@@ -160,7 +160,7 @@ static void remove_rows(sigset_t *set, bool handled)
 			sigdelset(set, rows[i].sig);
 }
 
-/* What we keep out: all but what ends nobody, or is ignored. CONT continues us all the same,
+/* What we keep out: all but what ends no process, or is ignored. CONT continues us all the same,
  * and can be seen: is_continued(). */
 static void blocked_signals(sigset_t *set)
 {

@@ -25,7 +25,7 @@ struct steps {
 	int count;
 	int declared;     /* of them: the first ones */
 	bool resumable;   /* the command may begin with a later one (--resume-from) */
-	mono_t paused;    /* what was spent stopped so far, ns: set by whoever takes frames */
+	mono_t paused;    /* what was spent stopped so far, ns: set by what takes frames */
 	struct step *row; /* STEPS_MAX, or NULL */
 };
 

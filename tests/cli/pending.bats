@@ -116,7 +116,7 @@ effects() {
 	person approve "$id"
 	effects ''
 	call --policy p.json drop --name x
-	expect 'e.error["code"] == "APPROVAL_REJECTED" and "nobody decided in time" in e.error["message"]'
+	expect 'e.error["code"] == "APPROVAL_REJECTED" and "no person decided in time" in e.error["message"]'
 	effects ''
 }
 

@@ -228,7 +228,7 @@ later() {
 	expect '[(r["state"], r["by"]["by"]) for r in e.data] == [("rejected", "default")]'
 	[ "$(decisions)" = "1 declined default - $(id -u)" ]
 	person approve "$id"
-	on_screen 'nobody decided in time'
+	on_screen 'no person decided in time'
 	on_screen 'ended: 6'
 	call workflow resume @last
 	envelope 7
@@ -398,7 +398,7 @@ waits_for_nobody() {
 		    os.write(1, data)
 	PY
 	env -i "${CLEAN_ENV[@]}" python3 through.py >through.out
-	grep -q 'here nobody is asked: another account has made it' through.out || { cat through.out >&2; return 1; }
+	grep -q 'here no person is asked: another account has made it' through.out || { cat through.out >&2; return 1; }
 	[ "$(sql "select count(*) from approvals where state in ('approved', 'rejected')")" -eq 0 ]
 	agrees "$id"
 }
@@ -425,8 +425,8 @@ waits_for_nobody() {
 	on_screen 'agent ended'
 	grep -q 'it descends from process' said
 	grep -q 'it descends from process' said.tty
-	grep -q 'here nobody is asked: its terminal was opened from another one' said.resume
-	on_screen 'here nobody is asked: it descends from process'
+	grep -q 'here no person is asked: its terminal was opened from another one' said.resume
+	on_screen 'here no person is asked: it descends from process'
 	[ "$(cat effects)" = built ]
 	agrees "$(pending)"
 	[ "$(tail -n 1 effects)" = 'shipped approved' ]
@@ -453,8 +453,8 @@ waits_for_nobody() {
 		$ROOT/tests/cli/lib/attack.sh pty workflow run ship.yaml >said.run 2>&1
 	SH
 	setsid -w env -i "${CLEAN_ENV[@]}" bash agent.sh
-	grep -qE 'here nobody is asked: (it descends from process|its terminal was opened)' said.resume
-	grep -q 'here nobody is asked: its terminal' said.run
+	grep -qE 'here no person is asked: (it descends from process|its terminal was opened)' said.resume
+	grep -q 'here no person is asked: its terminal' said.run
 	[ "$(cat effects)" = $'built\nbuilt' ]
 	[ "$(sql "select count(*) from approvals where state = 'pending'")" -eq 2 ]
 }

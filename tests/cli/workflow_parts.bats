@@ -614,7 +614,7 @@ not_alive() {
 	sed -i 's/finally: \[/finally: [{ approve: Sure? }, /' asks.yaml
 	call workflow check asks.yaml
 	envelope 2
-	expect '"nobody is asked" in e.error.message'
+	expect '"no person is asked" in e.error.message'
 }
 
 @test "a run that is asked to end when it has ended before, and while a file inside is at its end, has last steps for that" {

@@ -369,7 +369,7 @@ local function literal_place(node, offset, lines)
 end
 
 ---Where byte `offset` (from 1) of a scalar's text is in the source; where the scalar
----starts when lines were folded or escapes read, so that nobody can tell.
+---starts when lines were folded or escapes read, so that it can't be told.
 ---@param node runner.yaml.Node
 ---@param offset integer
 ---@param lines string[] of the source

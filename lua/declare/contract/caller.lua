@@ -109,7 +109,7 @@ return {
 			end)
 		end },
 		keywords = { accept = rules.list_of(rules.text, 1), manifest = "entry",
-			expected = 'a list of words that somebody may search for, such as { "rollout" }' },
+			expected = 'a list of words that a caller may search for, such as { "rollout" }' },
 		introduced_in = { accept = rules.text, expected = "a version", manifest = "schema" },
 		deprecated_in = { accept = rules.text, expected = "a version", manifest = "schema" },
 		replacement = { accept = rules.text, expected = "the command to use instead", manifest = "schema",

@@ -137,7 +137,7 @@ local function excluded(n, names, what, fault)
 	end
 end
 
--- Nobody could confirm a destructive call: --confirm-destructive would be the other program's.
+-- A destructive call could not be confirmed: --confirm-destructive would be the other program's.
 local function check(n, what, more, fault)
 	excluded(n, NEITHER, what, fault)
 	excluded(n, more, what, fault)

@@ -30,7 +30,7 @@ end
 
 local function check_job(n, fault)
 	if n.streams then
-		fault("can't be used with streams = true", "Remove one of them: a job's rows reach nobody while it runs")
+		fault("can't be used with streams = true", "Remove one of them: a job's rows reach no reader while it runs")
 	elseif n.interactive then
 		fault("can't be used with interactive = true", "Remove one of them: a job has no terminal")
 	end

@@ -25,7 +25,7 @@ function hash.file(path, algorithm) end
 ---@return string in lower-case hexadecimal
 function hash.hmac(key, bytes, algorithm) end
 
----Are two texts equal? Takes as long wherever they differ, so that nobody can guess a code byte by byte.
+---Are two texts equal? Takes as long wherever they differ, so that no attacker can guess a code byte by byte.
 ---@param a string
 ---@param b string
 ---@return boolean

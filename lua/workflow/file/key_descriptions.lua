@@ -178,7 +178,7 @@ M.approve = {
 	{ "approve", "text, or map", "", "a person is asked: see [approvals](approvals.md). Text is its message" },
 	{ "message", "text", "**required**", "what is asked" },
 	{ "show", "path, or list", "none", "files that are shown with it; `diff`: what isn't committed in the repository" },
-	{ "notify", "steps", "none", "what runs once it has asked, to call somebody" },
+	{ "notify", "steps", "none", "what runs once it has asked, to notify a person" },
 	{ "timeout", "duration", "none", "how long it waits" },
 	{ "default", "`reject`, `approve`", "`reject`", "what holds after the timeout" },
 }

@@ -327,7 +327,7 @@ end
 ---@field all? {files: integer, bytes: integer} the files that steps of the outermost run
 ---@field prefix? string of the keys of its steps
 ---@field together? boolean others may run at the same time
----@field unasked? string what it is inside of, where nobody can be asked
+---@field unasked? string what it is inside of, where no person can be asked
 ---@field confine? table|false what its steps may reach where it doesn't say
 ---@field lenient? boolean an unknown strategy is a warning
 ---@field executors? table<string, table> the site's, of runner.lua

@@ -122,7 +122,7 @@ local LABEL = 60 -- characters
 ---@field in_worktree? boolean
 ---@field merging? boolean it merges one
 ---@field checking? {working_dir: string?} it is inside a check; gets `head`
----@field unasked? string what it is inside of, where nobody can be asked
+---@field unasked? string what it is inside of, where no person can be asked
 
 local read_list -- hooks and compound steps hold steps again
 
@@ -440,7 +440,7 @@ local function approve(check, step, _, entries, around)
 	end
 	local where = around.placed and "runs on an executor" or around.checking and "is a check" or around.unasked
 	if where then
-		check:add(node, ("approve: nobody is asked inside of what %s"):format(where), around.merging
+		check:add(node, ("approve: no person is asked inside of what %s"):format(where), around.merging
 			and "Put it at the end of the steps in the worktree" or "Put it in front of that step, or behind it")
 	elseif not given.message and node.kind == "map" then
 		check:add(node, "approve needs a message: what a person is asked")

@@ -113,7 +113,7 @@ local function refused(row, value, why, from, mask)
 	return problem
 end
 
----A text that somebody gives.
+---A text that a caller gives.
 ---@param row table
 ---@param text string
 ---@param from "flag"|"default"|"payload"

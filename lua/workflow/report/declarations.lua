@@ -43,13 +43,13 @@ function M.run_codes(more)
 		UNAVAILABLE = final "A step failed: a service or the network was unavailable",
 		AUTH_REQUIRED = final "A step failed: its credentials were rejected",
 		PAYMENT_REQUIRED = final "A step failed: payment is required",
-		STEP_IN_DOUBT = final("A step was running when its runner died, and nobody knows whether it finished", 81),
+		STEP_IN_DOUBT = final("A step was running when its runner died, and it is not known whether it finished", 81),
 		BUDGET_EXHAUSTED = final("The budget of a step or of the run is used up", 82),
 		GROUP_TAKEN = { code = 86, retryable = true, side_effects = "none",
 			description = "Another run with the same key of concurrency is running, and when_taken is refuse" },
 		CHECK_FAILED = final("The check of a step failed, after all its repairs", 84),
 		APPROVAL_PENDING = final "A step waits for a person: runner approve",
-		APPROVAL_REJECTED = final "A person has refused what a step asked, or nobody agreed in time",
+		APPROVAL_REJECTED = final "A person has refused what a step asked, or no person agreed in time",
 		MERGE_CONFLICT = final("The branch of a worktree conflicts with the branch that it is to be merged into", 85),
 	}
 	return tables.add(out, more)

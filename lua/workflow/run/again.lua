@@ -147,7 +147,7 @@ local function check_doubts(run, holds)
 	for _, key in ipairs(run.retry_in_doubt and {} or run.in_doubt) do
 		local way = holds(key) and way_to(run, run.workflow.steps, TOP, key)
 		if holds(key) and not (way and doubt.is_harmless(way[1].step)) then
-			refuse(run, doubt.CODE, ("Step %s is in doubt: nobody knows whether it finished its work"):format(key),
+			refuse(run, doubt.CODE, ("Step %s is in doubt: it is not known whether it finished its work"):format(key),
 				("To run it again all the same: --retry-in-doubt. Otherwise: runner workflow resume %s --mark-done %s"):format(run.id, key))
 		end
 	end

@@ -73,7 +73,7 @@ local function described(run, step, key, scope)
 	return { message = message, shown = shown[1] and table.concat(shown, "\n"), digest = ledger.digest(digest .. message), file = file }
 end
 
--- Steps that call somebody know which one it is. They may run again after a crash.
+-- Steps that notify a person know which one it is. They may run again after a crash.
 local function with_id(steps, id)
 	local out = {}
 	for i, step in ipairs(steps) do
@@ -234,8 +234,8 @@ function M.question(gate)
 	return ("  | %s\n"):format(text:gsub("\n", "\n  | ")) -- no line of it is one of runner's
 end
 
--- Why nobody is asked at the terminal of this call; nil: there is a person, who isn't what has asked before.
-local function nobody(run)
+-- Why no person is asked at the terminal of this call; nil: there is a person, who isn't what has asked before.
+local function why_unasked(run)
 	local why = person.absent() or not attempt.launch.person and "it is no terminal to ask at"
 		or not person.asker().shell and "its terminal isn't the one of a shell" or nil
 	for _, asker in ipairs(run.asked_before or {}) do
@@ -265,14 +265,14 @@ local function prompt(run, gate)
 	end
 	local why = state == "rejected" and person.ask "Why? " or nil
 	M.decide(run.db, gate, state, why ~= "" and why or nil)
-	return true -- whoever has decided
+	return true -- whichever person has decided
 end
 
 ---All that can run has ended. Ask a person at the terminal, else end the run.
 ---@param run table
 ---@return runner.Error? waits nil: something is decided, and the run goes on
 function M.wait(run)
-	local gates, keys, ids, decided, why = run.waits.gates, {}, {}, false, nobody(run)
+	local gates, keys, ids, decided, why = run.waits.gates, {}, {}, false, why_unasked(run)
 	for i, gate in ipairs(gates) do
 		keys[i], ids[i] = gate.key, gate.id
 		decided = not why and prompt(run, gate) or decided
@@ -282,7 +282,7 @@ function M.wait(run)
 	if decided or not run.db:wait_for_person(run.id, keys, message) then
 		return nil
 	end
-	why = why and "; here nobody is asked: " .. why or ""
+	why = why and "; here no person is asked: " .. why or ""
 	return errors.new(store.CODE, message .. (attempt.launch.stdin_is_tty and why or ""), { retryable = false, side_effects = "partial",
 		suggestion = "runner approve " .. ids[1], fix_required = "Have a person decide, at a terminal" .. why,
 		context = { run = run.id, step_key = keys[1], approvals = json.array(ids) } })
@@ -305,7 +305,7 @@ end
 -- runs isn't stored, nor one with a secret.
 local function hindrance(gate, workflow, before)
 	if gate.state ~= "approved" then
-		return "the file has changed before anybody agreed"
+		return "the file has changed before a person agreed"
 	elseif before == workflow then
 		return nil -- it goes on with this one already
 	elseif not before or before.children[1] and file_digest(before) ~= gate.file then
@@ -316,7 +316,7 @@ local function hindrance(gate, workflow, before)
 end
 
 ---Refuse to resume a run with a gate in what is marked as done, and with another file than the one that a gate has asked about: as
----long as nobody has agreed to that, and where it differs in more than the steps behind the last of the gates.
+---long as no person has agreed to that, and where it differs in more than the steps behind the last of the gates.
 ---@param db runner.workflow.Store
 ---@param row table of the run
 ---@param workflow table as the run goes on with it

@@ -349,7 +349,7 @@ local STEPS = {
 		if not ok and e.code == "BUDGET_EXHAUSTED" and budget.max and budget.total >= budget.max then
 			return e -- the run's: no other repair would find more; a run that gets more goes on here
 		elseif not ok and is_refused(block) then
-			return e -- whoever resumes it is asked again
+			return e -- the next resume asks again
 		elseif not ok then
 			repair_failed(block, e)
 			if repair.again == "check" and block.way.failure.of == "do" then -- neither has done the work

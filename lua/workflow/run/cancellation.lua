@@ -1,4 +1,4 @@
--- cancellation: the end of a run for good, whoever executes it: its processes, with proof, and what it has placed on executors.
+-- cancellation: the end of a run for good, whichever process executes it: its processes, with proof, and what it has placed on executors.
 
 local errors = require "runner.core.errors"
 local host = require "runner.host"

@@ -118,7 +118,7 @@ local function answer_of_call(db, gate, call)
 		warnings = envelope.warnings, meta = { truncated = meta.truncated, truncation_hint = meta.truncation_hint, rest = meta.rest,
 			pagination = meta.pagination }, ended_ms = host.wall_ms() })
 	if not ok then
-		attempt.warn("CALL_NOT_KEPT", ("What came of %s can't be kept: whoever asked is told that it is in doubt: %s"):format(gate.id,
+		attempt.warn("CALL_NOT_KEPT", ("What came of %s can't be kept: the caller is told that it is in doubt: %s"):format(gate.id,
 			errors.normalise(raised).message))
 	end
 	data.outcome, data.answer = envelope.ok and "completed" or "failed", envelope

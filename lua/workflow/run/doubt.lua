@@ -34,7 +34,7 @@ local function verified(run, verify, key, scope)
 		return "repeat", "its verify command says that its work isn't done"
 	end
 	return nil, ("its verify command %s"):format(result.error or result.signal and "was killed by " .. result.signal
-		or result.timed_out and "timed out" or result.lost and "ended, but nobody knows how" or "exited with status " .. tostring(result.status))
+		or result.timed_out and "timed out" or result.lost and "ended, nothing shows how" or "exited with status " .. tostring(result.status))
 end
 
 -- Has the user decided on a step, or on one that it is inside of?

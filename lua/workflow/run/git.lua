@@ -122,7 +122,7 @@ local function bounds_of(place)
 	return { write = fence.write and {} or nil, read = read, network = fence.network, required = fence.required }, writable
 end
 
--- The lock of a ref that is in the way of a git that has failed. That of an index may be held while somebody edits a message.
+-- The lock of a ref that is in the way of a git that has failed. That of an index may be held while a user edits a message.
 -- What a step could have had git say names no other file.
 local function lock_of(place, result)
 	local path = not result.ok and place.tree and (result.stderr or ""):match "'(/[^'\n]+%.lock)'"

@@ -45,7 +45,7 @@ function M.perform(run, last, place, n, ended, sequence)
 	run.ending = run.ending or not last.nested and { n = n, ended = ended } or nil -- those of the run itself
 	local ok, raised = pcall(sequence, run, { setmetatable({ ended = ended }, { __index = last }) }, at)
 	if type(raised) == "userdata" or not ok and raised == run.waits then
-		error(raised, 0) -- a cancellation: whoever resumes the run goes on here
+		error(raised, 0) -- a cancellation: a resume goes on here
 	end
 	run.ending = last.nested and run.ending or nil
 	doubt.check(run)

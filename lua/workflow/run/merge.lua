@@ -1,6 +1,6 @@
 -- merge: the branch of a worktree into the branch of its repository, once. The merge is made in the worktree; the repository
 -- then only goes forward to it: files, branch and index, in this order, while a lock of git's own keeps others from its index.
--- The lock says what is under way, so that whoever finds it after a crash takes it back, or finishes it. What was committed
+-- The lock says what is under way, so that the process that finds it after a crash takes it back, or finishes it. What was committed
 -- is asked of git, never remembered.
 
 local doubt = require "runner.workflow.run.doubt"
@@ -16,7 +16,7 @@ local M = {}
 
 local LOOK_MS = 50
 local INDEX_MS = 60000 -- how long another git may hold the index
-local MOST_TRIES = 5 -- somebody commits at the same moment
+local MOST_TRIES = 5 -- another process commits at the same moment
 local CONFLICTS = 20 -- files that are named
 
 ---@param run table
@@ -216,7 +216,7 @@ local function changes(run, tree, old, new, filter)
 		old, new }))
 end
 
--- Take back what a checkout has changed, and nothing else: files that somebody has changed since stay as they are.
+-- Take back what a checkout has changed, and nothing else: files that have been changed since stay as they are.
 local function take_back(run, tree, old, new)
 	local changed, restored = {}, {}
 	for _, path in ipairs(changes(run, tree, old, new, "A")) do

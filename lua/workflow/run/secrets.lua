@@ -70,7 +70,7 @@ function M.load(list, base_dir, more)
 	return { env = env, mask = mask, hide = hide, values = values }
 end
 
----Those that can be read now, to hide them where the run has not begun: what can't be is nobody's business yet.
+---Those that can be read now, to hide them where the run has not begun: what can't be is not needed yet.
 ---@param list runner.workflow.Secret[]
 ---@param base_dir string that relative files belong to
 ---@param values string[] gets them

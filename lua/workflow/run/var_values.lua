@@ -159,7 +159,7 @@ end
 ---@param given table<string, any> texts are templates
 ---@param scope runner.workflow.Scope of the step that runs it
 ---@param mask fun(v: any): any
----@param begun boolean? its steps have had them: one that nobody knows any more is missing where it is used
+---@param begun boolean? its steps have had them: one that is no longer known is missing where it is used
 ---@return table vars
 function M.given(child, given, scope, mask, begun)
 	local vars = {}

@@ -38,7 +38,7 @@ M.CODE = "APPROVAL_PENDING"
 ---@field outcome? table the answer it had: ok, data, error
 ---@field became? "completed"|"failed"|"running"|"doubt" of a call that was approved
 
--- A call that was approved; doubt: it began, and nobody knows whether it ended.
+-- A call that was approved; doubt: it began, and it is not known whether it ended.
 local function became(row)
 	if row.outcome then
 		return row.outcome.ok and "completed" or "failed"
@@ -87,7 +87,7 @@ local OF_OTHER_FILES = [[
 	SELECT key, file FROM approvals a WHERE run = ?1 AND state <> 'replaced' AND (file <> ?2 OR state <> 'approved')
 		AND EXISTS (SELECT 1 FROM approvals b WHERE b.run = ?1 AND b.key = a.key AND b.file <> ?2)]]
 
----The steps that have asked about another file than this one, about which nobody has agreed.
+---The steps that have asked about another file than this one, about which no person has agreed.
 ---@param run string
 ---@param file string digest
 ---@return {key: string, file: string}[] file: about which they have asked last
@@ -157,7 +157,7 @@ local IS_OVERDUE = "state = 'pending' AND deadline_ms <= ?1 AND (?2 IS NULL OR r
 local OVERDUE = "SELECT 1 FROM approvals WHERE " .. IS_OVERDUE
 local EXPIRE = [[
 	UPDATE main.approvals SET state = CASE fallback WHEN 'approve' THEN 'approved' ELSE 'rejected' END, decided_ms = ?1,
-		decided_by = '{"by":"default"}', why = 'nobody decided in time'
+		decided_by = '{"by":"default"}', why = 'no person decided in time'
 	WHERE id IN (SELECT id FROM approvals WHERE ]] .. IS_OVERDUE .. ") RETURNING *"
 
 ---Those whose time is over get their default.
