@@ -1,8 +1,8 @@
--- repair: `fix_command` of a call that was wrong: the whole call as it was probably meant, which can be run as it stands. It is
--- computed from the declarations: the command that the words name, and its arguments (lua/project/repair_arguments.lua). Nothing is run
--- for it. A command that changes something is only meant by its own words, turned round or in the plural: no other is chosen because it is
--- like them. There is none where several commands may be meant, where it would confirm or destroy something, where a policy refuses it,
--- and where it would repeat a secret. Loaded when a call was wrong.
+-- repair: `fix_command` of a call that was wrong: the whole call as it was probably meant, which can be run as it stands. What may have
+-- been meant is proposed: commands (lua/project/repair_names.lua) and arguments (lua/project/repair_arguments.lua). Each proposal is
+-- parsed, in memory, and those that are right are kept; nothing is run. Of calls that only read the likeliest is the fix; one that changes
+-- something must be the only likely one. None confirms: what destroys something is refused until somebody has looked at it. There is none
+-- that a policy refuses, and none that would repeat a secret. Loaded when a call was wrong.
 
 local args = require "runner.project.args"
 local argv_parser = require "runner.project.argv_parser"
@@ -14,98 +14,17 @@ local contract = require "runner.declare.contract"
 local flags = require "runner.declare.flags"
 local host = require "runner.host"
 local locate = require "runner.project.locate"
-local search_words = require "runner.core.search_words"
+local names = require "runner.project.repair_names"
 local tables = require "runner.core.tables"
 local values = require "runner.declare.values"
 
 local M = {}
 
-local MOST_TOKENS, TRIED = 60, 6
+local MOST_TOKENS, TRIED = 60, 10
+local MARGIN, LEAST, OWN = 0.8, 0.3, 0.9 -- what is nearly as likely; what is likely enough; what is another command's own name
+local BARRED = 4 / 3 -- how much likelier a call that changes something is than one that no repair may name
 local DECIDES = tables.set "approve reject" -- for a person: what it means is a decision
 local LEAD = tables.set "run runner call exec do invoke please"
-local ENOUGH, MISSPELT, PLURAL, EQUAL = 0.4, 0.78, 0.9, 0.02 -- of the project's own, of a built-in one; its plural; what counts as equal
-
--- How much alike a typed word and one of a name are: 0 to 1.
-local function likeness(typed, word)
-	local a, b = search_words.stem(typed), search_words.stem(word)
-	if typed == word then
-		return 1
-	elseif a == b then
-		return 0.95
-	elseif arguments.negates(typed) or arguments.negates(word) then
-		return 0
-	elseif search_words.is_same(a, b) then
-		return 0.7
-	elseif #word < #typed + 4 and arguments.is_near(typed, word) then
-		return 0.8
-	elseif #b > 3 and typed:sub(1, #b) == b then
-		return 0.75
-	end
-	return #typed > 2 and arguments.abbreviates(typed, word) and 0.65 or 0
-end
-
--- How well the typed words name a command, and how many of them do; the verb may stand in front, and the group be left out.
-local function fit(typed, name)
-	local best, used = 1, #name
-	for i, word in ipairs(name) do
-		best = best * (typed[i] and likeness(typed[i], word) or 0)
-	end
-	local function offer(score, count)
-		if score > best then
-			best, used = score, count
-		end
-	end
-	if name[2] and not name[3] then
-		offer((typed[2] and likeness(typed[1], name[2]) * likeness(typed[2], name[1]) or 0) * 0.97, 2)
-		local verb = likeness(typed[1], name[2])
-		offer(verb >= 0.8 and verb * 0.6 or 0, 1)
-		offer(name[2] == "list" and not typed[2] and likeness(typed[1], name[1]) * 0.5 or 0, 1)
-	end
-	return best, used
-end
-
--- Are they its own words, in any order, or their plural?
-local function is_named(typed, name)
-	local same, turned = true, #name == 2
-	for i, word in ipairs(name) do
-		same = same and typed[i] and arguments.is_same(typed[i], word)
-		turned = turned and typed[3 - i] and arguments.is_same(typed[3 - i], word)
-	end
-	return same or turned or false
-end
-
--- "Alert-List", "alert:list", "alert.list" → alert list; "alert..list" names nothing
-local function split(word)
-	local out = {}
-	if ("." .. word .. "."):find "[-_.:/][-_.:/]" then
-		return { word:lower() }
-	end
-	for part in word:lower():gmatch "[^-_.:/]+" do
-		out[#out + 1] = part
-	end
-	return out
-end
-
--- The commands that the words may name, the best first.
-local function candidates(typed, project)
-	local out = {}
-	local habit = require("runner.declare.foreign_names").word(typed) and PLURAL -- a word of other tools, which has its advice
-	for _, entry in ipairs(catalog.list(project)) do
-		local name = command_line.name_words(entry.name)
-		local joined = split(table.concat(name, "-"))
-		local is_joined = joined[#name + 1] and is_named({ table.unpack(typed, 1, #joined) }, joined) -- rule list, of rule-list
-		local score, used = fit(typed, name)
-		score, used, name = is_joined and 1 or score, is_joined and #joined or used, is_joined and joined or name
-		if score >= (entry.builtin and (habit or MISSPELT) or not typed[2] and habit or ENOUGH) then
-			out[#out + 1] = { entry = entry, score = entry.builtin and score * 0.95 or score, used = used,
-				named = is_named(typed, name) }
-		end
-	end
-	table.sort(out, function(a, b)
-		return a.score > b.score or a.score == b.score and a.entry.name < b.entry.name
-	end)
-	return out
-end
 
 -- Where the words begin that may name a command: behind flags, and "run".
 local function begins_at(argv, project)
@@ -125,19 +44,6 @@ local function without(argv, first, count)
 		end
 	end
 	return table.move(argv, first + count, #argv, #rest + 1, rest)
-end
-
--- The words in other divisions: each token as one word; the first one apart.
-local function typed_words(argv, at)
-	local whole = {}
-	for i = at, math.min(at + 3, #argv) do
-		if values.is_option(argv[i]) then
-			break
-		end
-		whole[#whole + 1] = argv[i]:lower()
-	end
-	local parts = split(argv[at])
-	return whole, parts[2] and not locate.find({ argv[at] }) and table.move(whole, 2, #whole, #parts + 1, parts) or nil, #split(argv[at])
 end
 
 local CONFIRMS = tables.add({ ["confirm-destructive"] = true, live = true, confirm = true, approve = true }, arguments.confirming)
@@ -162,45 +68,63 @@ local function is_refused(found, level)
 	return false
 end
 
--- A destructive command is named by no repair, whatever else the words might mean. named: by its own words
-local function try(found, tokens, project, front, named)
-	local command = not (found.builtin and DECIDES[found.name]) and not is_refused(found) and catalog.load(found, project)
-	if not command or command.danger_level == "destructive" or command.requires_person or command.raw
-		or command.danger_level ~= "safe" and not named or is_refused(found, command.danger_level) then
-		return nil, true
+-- What a candidate may be, called with these tokens; true: it is none that a repair may name.
+local function calls_of(one, tokens, project, front)
+	local entry = one.entry
+	local command = not (entry.builtin and DECIDES[entry.name]) and not is_refused(entry) and catalog.load(entry, project)
+	local level = command and command.danger_level
+	if not command or command.requires_person or command.raw or is_refused(entry, level)
+		or level ~= "safe" and (one.loose or entry.builtin and (not one.named or level == "destructive")) then
+		return {}, true
 	end
-	local repaired, guessed = arguments.repaired(command, tokens, project.config)
-	local all = repaired and table.move(repaired, 1, #repaired, #front + 1, table.move(front, 1, #front, 1, {}))
-	local parsed = all and args.parse(command.args, all, { config = project.config, command = command, in_front = #front })
-	if not parsed or parsed.problems[1] or confirms(all) then
-		return nil
+	local out = {}
+	for _, proposal in ipairs(arguments.proposals(command, tokens, project.config)) do
+		local repaired = proposal.words
+		local all = table.move(repaired, 1, #repaired, #front + 1, table.move(front, 1, #front, 1, {}))
+		local parsed = args.parse(command.args, all, { config = project.config, command = command, in_front = #front })
+		if not parsed.problems[1] and not confirms(all) then
+			local words = table.move(front, 1, #front, 1, {})
+			for _, word in ipairs(command_line.name_words(command.name)) do
+				words[#words + 1] = word
+			end
+			table.move(repaired, 1, #repaired, #words + 1, words)
+			out[#out + 1] = { words = words, line = command_line.line(words), cost = one.score * proposal.cost, safe = level == "safe" }
+		end
 	end
-	local words = table.move(front, 1, #front, 1, {})
-	for _, word in ipairs(command_line.name_words(command.name)) do
-		words[#words + 1] = word
-	end
-	return table.move(repaired, 1, #repaired, #words + 1, words), nil, command.danger_level == "safe", guessed
+	return out
 end
 
--- Of those that fit equally well, the one whose arguments fit, too.
-local function best_of(list, argv, at, project, front, extra)
-	local made, safe, i = {}, true, 1
-	while list[i] and i <= TRIED do
-		local top = list[i].score
-		local stop
-		while list[i] and i <= TRIED and list[i].score >= top - EQUAL do
-			local call, forbidden, harmless, guessed = try(list[i].entry, without(argv, at, math.max(list[i].used - extra, 1)), project, front,
-				list[i].named and not values.is_option(argv[1]))
-			if call then
-				made[#made + 1] = { call = call, guessed = guessed }
-			end
-			stop, safe, i = stop or forbidden, safe and (not call or harmless), i + 1
+-- The call that was meant, of all that are valid; else those of which one may have been.
+local function best_of(list, argv, at, project, front)
+	local calls, seen, barred = {}, {}, 0
+	for i = 1, math.min(#list, TRIED) do
+		local one = list[i]
+		local made, forbidden = {}, false
+		local next_word = argv[at + one.used]
+		if not one.whole or not next_word or values.is_option(next_word) then
+			made, forbidden = calls_of(one, without(argv, at, one.used), project, front)
 		end
-		if stop or made[1] then
-			table.sort(made, function(a, b) return a.guessed < b.guessed end)
-			return not stop and (not made[2] or safe) and made[1].call or nil
+		barred = forbidden and math.max(barred, one.score) or barred
+		for _, call in ipairs(made) do
+			calls[#calls + 1] = not seen[call.line] and call or nil
+			seen[call.line] = true
 		end
 	end
+	table.sort(calls, function(a, b) return a.cost > b.cost end)
+	local best = calls[1]
+	if not best or barred * (best.safe and MARGIN or BARRED) > best.cost or best.cost < LEAST then
+		return nil
+	end
+	local near = {}
+	for _, call in ipairs(calls) do
+		near[#near + 1] = call.cost > best.cost * MARGIN and call or nil
+	end
+	for _, call in ipairs(near) do
+		if near[2] and not call.safe then
+			return nil, near
+		end
+	end
+	return best.words
 end
 
 -- Runner's own flags in front stay there as they are.
@@ -217,33 +141,53 @@ local function own_in_front(argv)
 	return table.move(argv, 1, i - 1, 1, {}), table.move(argv, argv[i] == "--" and i + 1 or i, #argv, 1, {})
 end
 
-local function repair(whole_argv, project)
-	local front, argv = own_in_front(whole_argv)
-	if not argv[1] then
-		return nil
-	end
-	local at = begins_at(argv, project)
-	for i = at or 1, values.is_option(argv[1]) and #argv or 0 do -- behind the value of a flag that stands in front
+local function as_candidate(found)
+	return { entry = { name = found.name, path = found.path, builtin = not found.path }, used = found.words, score = 1, named = true }
+end
+
+-- Behind the value of a flag that stands in front.
+local function behind_flags(argv, at, project)
+	for i = at + 1, values.is_option(argv[1]) and #argv or 0 do
 		local found = not values.is_option(argv[i]) and locate.find({ argv[i], argv[i + 1] }, project)
-		if found and i > at then
-			return (try({ name = found.name, path = found.path, builtin = not found.path }, without(argv, i, found.words), project, front))
+		if found then
+			return found, i
 		end
 	end
+end
+
+local function repair(whole_argv, project)
+	local front, argv = own_in_front(whole_argv)
+	local at = argv[1] and begins_at(argv, project)
 	if not at then
 		return nil
 	end
-	local whole, parts, count = typed_words(argv, at)
-	local found = locate.find(whole, project)
-	local call, forbidden
-	if found then
-		call, forbidden = try({ name = found.name, path = found.path, builtin = not found.path }, without(argv, at, found.words), project, front,
-			not values.is_option(argv[1]))
+	local in_front = values.is_option(argv[1])
+	local found, place = behind_flags(argv, at, project)
+	local list = found and { as_candidate(found) } or names.candidates(argv, at, project)
+	if not found then
+		local typed = {}
+		for i = at, #argv do
+			if values.is_option(argv[i]) then
+				break
+			end
+			typed[#typed + 1] = argv[i]:lower()
+		end
+		found, place = locate.find(typed, project), at
+		local exact = found and as_candidate(found)
+		for i = #list, 1, -1 do -- what is called by its name is meant, unless more of the words are another's name
+			local one = list[i]
+			if exact and (one.entry.name == exact.entry.name and one.used == exact.used
+				or one.entry.name ~= exact.entry.name and exact.entry.path and (one.used <= exact.used or one.score < OWN)) then
+				table.remove(list, i)
+			end
+		end
+		table.move(list, 1, #list, exact and 2 or 1)
+		list[1] = exact or list[1]
 	end
-	if call or forbidden or found and found.path then
-		return call
+	for _, one in ipairs(list) do
+		one.loose = one.loose or in_front
 	end
-	return parts and best_of(candidates(parts, project), argv, at, project, front, count - 1)
-		or best_of(candidates(whole, project), argv, at, project, front, 0)
+	return best_of(list, argv, place, project, front)
 end
 
 local CREDENTIALS = { "://[^/%s]*:[^/%s]*@", "[Bb]earer%s", "[Bb]asic%s", "[Aa]uthorization", "%-%-%-%-%-BEGIN" }
@@ -257,7 +201,7 @@ local function is_delicate(argv)
 		end
 		local name = token:match "^%-+([^=]+)" or token:match "^([%a_]+)="
 		for _, part in ipairs(name and SECRET or {}) do
-			if name:lower():find(part, 1, true) then
+			if name:lower():gsub("author%f[^%l]", ""):find(part, 1, true) then
 				return true
 			end
 		end
@@ -303,6 +247,7 @@ end
 ---The failed call, repaired, as a command line; nil: none is safe and sure.
 ---@param a runner.Attempt
 ---@return string?
+---@return string[]? several what may have been meant, where that isn't sure
 function M.command(a)
 	local call = a.call
 	local argv = call and (call.is_call and words_of_call(a) or not call.stdin_words and call.argv)
@@ -310,9 +255,13 @@ function M.command(a)
 	if not argv or not argv[1] or #argv > MOST_TOKENS or call.has_stdin or is_delicate(argv) then
 		return nil
 	end
-	local ok, words = pcall(repair, argv, a.project)
+	local ok, words, near = pcall(repair, argv, a.project)
 	local line = ok and words and command_line.line(words)
-	return line and line ~= command_line.line(argv) and is_open(a, line) and "runner " .. line or nil
+	local several = {}
+	for i, one in ipairs(ok and near or {}) do
+		several[i] = is_open(a, one.line) and "runner " .. one.line or nil
+	end
+	return line and line ~= command_line.line(argv) and is_open(a, line) and "runner " .. line or nil, several[2] and several or nil
 end
 
 return M

@@ -1,116 +1,40 @@
--- repair_arguments: the words behind a command's name, as the command takes them: flags and values that were probably meant, in the
--- form of its declaration. nil where that is not clear. For a command that changes something (`strict`) only the spelling of a flag, the
--- place of an argument and the case of a listed value are repaired. Loaded for a call that was wrong (lua/project/repair.lua).
+-- repair_arguments: the words behind a command's name, as the command may take them: flags and values that were probably meant, in the form
+-- of its declaration. Where several may be meant, each is proposed (lua/project/repair.lua parses them, and keeps what is right). For a
+-- command that changes something (`strict`) no flag is meant by the look of its value alone, and no value is changed or left out.
 
-local argv_parser = require "runner.project.argv_parser"
 local contract = require "runner.declare.contract"
+local reads = require "runner.project.repair_values"
 local search_words = require "runner.core.search_words"
-local suggest = require "runner.core.suggest"
 local tables = require "runner.core.tables"
 local values = require "runner.declare.values"
+local words = require "runner.project.repair_words"
 
 local M = {}
 
--- --- words ----------------------------------------------------------------------------------
+local MOST_WAYS, MOST_WORDS = 24, 5
+local sole = reads.sole
 
-local NEGATING = tables.set "no not non never without except exclude excluding skip dont un disable ignore omit but unless invert"
-local RESTRICTING = tables.set [[older newer than by max min check explain just what if simulate only before after until from to all none
-least most above below over under]]
+-- --- one of several ways ----------------------------------------------------------------------
 
----Does a word, or a part of it, say the opposite of the rest, or less?
----@param word string
----@param strict? boolean less, too
----@return boolean
-function M.negates(word, strict)
-	for part in word:lower():gmatch "%a+" do
-		if NEGATING[part] or part:find "^un%l%l" or strict and RESTRICTING[part] then
-			return true
-		end
+-- Each place where several things may be meant asks here; the next attempt takes the next one.
+---@param options {cost: number}[] cost: 1 is sure, less is a guess
+local function choose(s, options)
+	if not options[1] then
+		return nil
 	end
-	return false
+	s.asked = s.asked + 1
+	s.path[s.asked], s.counts[s.asked] = s.path[s.asked] or 1, #options
+	local chosen = options[s.path[s.asked]]
+	s.cost = s.cost * chosen.cost
+	return chosen
 end
 
-local function is_plural(many, one)
-	return #one > 2 and (many == one .. "s" or many == one .. "es" or many == one:gsub("y$", "ies"))
-end
-
----Is it the same word, or one its plural?
----@param a string
----@param b string
----@return boolean
-function M.is_same(a, b)
-	return a == b or is_plural(a, b) or is_plural(b, a)
-end
-
----Misspelt, from the second letter on.
----@param typed string
----@param word string
----@return boolean
-function M.is_near(typed, word)
-	return typed:sub(1, 1) == word:sub(1, 1) and suggest.nearest(typed, { word }, 1)[1] ~= nil
-end
-
--- --- a value ---------------------------------------------------------------------------------
-
-local UNITS = { ms = "ms", millisecond = "ms",
-	s = "s", sec = "s", second = "s", m = "m", min = "m", minute = "m", h = "h", hr = "h", hour = "h",
-	d = "d", day = "d" }
-
-local function duration_of(text)
-	local number, unit = text:lower():match "^%s*(%d+)%s*(%a+)%s*$"
-	unit = unit and (UNITS[unit] or UNITS[unit:gsub("s$", "")])
-	return unit and (unit == "d" and math.tointeger(number) * 24 .. "h" or number .. unit)
-end
-
-local function sole(list)
-	return #list == 1 and list[1] or nil
-end
-
--- The one of these words that was meant.
-local function one_of(text, list)
-	local lower, begin, same = text:lower(), {}, {}
-	for _, value in ipairs(list) do
-		local other = tostring(value):lower()
-		if other == lower then
-			return value
-		end
-		begin[#begin + 1] = #lower > 2 and (other:sub(1, #lower) == lower or lower:sub(1, #other) == other) and value or nil
-		local stem, its = search_words.stem(lower), search_words.stem(other)
-		same[#same + 1] = (stem == its or search_words.is_same(stem, its)) and value or nil
-	end
-	return sole(begin) or not begin[1] and (sole(suggest.nearest(text, list, 2)) or sole(same)) or nil
-end
-
-local function lower_of(lower, list)
-	local found = {}
-	for _, value in ipairs(list) do
-		found[#found + 1] = tostring(value):lower() == lower and value or nil
-	end
-	return sole(found)
-end
-
-local function reads(row, text, list)
-	local value, why = argv_parser.read(row, text, list)
-	return value ~= nil and not why
-end
-
--- "1,234,567" is a number; "3,4" is two.
-local function joined(text)
-	local first, rest = text:match "^(%d%d?%d?)(,[%d,]+)$"
-	return first and rest:gsub(",%d%d%d", "") == "" and text:gsub(",", "") or nil
-end
-
--- The value as its row takes it.
-local function value_of(s, row, text)
-	local list = row.values and values.of({ opts = { config = s.config }, lists = {} }, row)
-	local kind = row.items or row.type
-	local trimmed = (list or kind == "integer" or not s.strict) and text:match "^%s*(.-)%s*$" or text
-	local lower = trimmed:lower()
-	local number = kind == "integer" and (joined(trimmed) or not s.strict and trimmed:gsub("^#", "")) or trimmed
-	for _, candidate in ipairs { text, trimmed, number, not s.strict and kind == "duration" and duration_of(text) or trimmed,
-		list and (s.strict and lower_of(lower, list) or not s.strict and one_of(trimmed, list)) or trimmed } do
-		if reads(row, candidate, list) then
-			return tostring(candidate)
+local function next_path(s)
+	for i = s.asked, 1, -1 do
+		if s.path[i] < s.counts[i] then
+			local path = table.move(s.path, 1, i, 1, {})
+			path[i] = path[i] + 1
+			return path
 		end
 	end
 end
@@ -119,7 +43,7 @@ end
 
 local FORMATS = { json = "json", yaml = "json", yml = "json", csv = "tsv", tsv = "tsv", jsonl = "jsonl", ndjson = "jsonl", table = "table" }
 local FORMAT_FLAGS = tables.set "o out output output-format as"
-local CONFIRMING = tables.set "y f force yes assume-yes auto-approve no-confirm"
+local CONFIRMING = tables.set "y f force yes assume-yes auto-approve no-confirm confirm confirm-destructive live"
 local DRY = tables.set "n dry dryrun dry-run simulate what-if whatif preview noop"
 local MOST = tables.set "n max tail head top count first limit max-results max-items page-size per-page num"
 local OURS = { q = "quiet", silent = "quiet", v = "verbose", batch = "non-interactive", timeout_ms = "timeout" }
@@ -130,108 +54,125 @@ local function plain(name)
 	return (name:gsub("(%l)(%u)", "%1-%2"):lower():gsub("_", "-"))
 end
 
--- Are all words of one name among those of the other?
-local function covers(long, short)
-	for word in short:gmatch "[^-]+" do
-		if not ("-" .. long .. "-"):find("-" .. word .. "-", 1, true) then
+local function parts(name)
+	local out = {}
+	for part in name:gmatch "[^-]+" do
+		out[#out + 1] = part
+	end
+	return out
+end
+
+-- Are all words of one name among those of the other, and the rest such as `allowed` says?
+local function covers(long, short, allowed)
+	local its = tables.set(short:gsub("-", " "))
+	local found = 0
+	for _, part in ipairs(parts(long)) do
+		if its[part] then
+			found = found + 1
+		elseif not allowed(part) then
 			return false
 		end
 	end
+	return found == #parts(short)
+end
+
+local function any()
 	return true
 end
 
-local function is_used_for(a, b)
-	return search_words.is_same(search_words.stem(a), search_words.stem(b))
+-- May a word in a flag's name be left out? What the command, or its argument, is about.
+local function is_about(s, row)
+	return function(part)
+		for word in s.about:gmatch "%w+" do
+			if words.is_used_for(part, word) then
+				return true
+			end
+		end
+		return words.EMPTY[part] or words.is_in(part, s.about) or words.is_in(part, row.description)
+			or words.is_in(part, s.command.description)
+	end
 end
 
--- "svc" → service
-function M.abbreviates(name, word)
-	return #name > 1 and word:find("^" .. name:gsub("%W", "%%%0"):gsub("%w", "%0.*")) ~= nil
+local ARTICLES = tables.set "the a an of its is it in only this one which"
+
+local function is_id(row)
+	return row.flag == "name" or row.flag == "id" or row.flag == "number"
 end
 
-local function is_near(name, row)
-	return #name > 2 and M.is_near(name, row.flag)
-end
-
--- Each says whether a name may mean a row; the surest come first. Runner's own flags are meant only where `ours` says so.
+-- Each says whether a name may mean a row; the surest come first. `ours`: runner's own flags may be meant, too; `loose`: not for a command
+-- that changes something; `any`: a word that restricts may be in it.
 local WAYS = {
-	{ ours = true, is = function(name, row) return name:gsub("-", "") == row.flag:gsub("-", "") end },
-	{ ours = true, is = function(name, row) return search_words.stem(name) == search_words.stem(row.flag) end },
-	{ is = function(name, row) return #name > 1 and (covers(name, row.flag) or covers(row.flag, name)) end },
-	{ is = function(name, row) return #name > 1 and row.flag:sub(1, #name) == name end },
-	{ is = function(name, row, s) return (row.flag == "name" or row.flag == "id") and s.group and covers(name, s.group) end },
-	{ is = function(name, row) return #name > 4 and row.flag == "name" and name:find "name$" end },
-	{ is = is_near },
-	{ is = function(name, row) return is_used_for(name, row.flag) end },
-	{ is = function(name, row) return M.abbreviates(name, row.flag) end },
-	{ is = function(name, row) return #name == 1 and row.flag:sub(1, 1) == name end },
-	{ ours = true, is = function(name, row) return #name > 4 and #row.flag < #name + 3 and is_near(name, row) end },
+	{ 1, ours = true, any = true, is = function(name, row) return name:gsub("-", "") == row.flag:gsub("-", "") end },
+	{ 1, ours = true, is = function(name, row) return words.is_same(name:gsub("-", ""), (row.flag:gsub("-", ""))) end },
+	{ 1, ours = true, is = function(name, row) return words.is_misspelt(name, row.flag) end },
+	{ 0.97, any = true, is = function(name, row) return words.is_same_flag(name, row.flag) end },
+	{ 0.97, is = function(name, row, s) return #name > 1 and covers(name, row.flag, s.strict and is_about(s, row) or any) end },
+	{ 0.97, is = function(name, row, s) return (name == "id" or name == "name") and words.is_in(row.flag, s.about) end },
+	{ 0.97, is = function(name, row, s) return is_id(row) and (words.is_in(name, s.about)
+		or covers(name, row.flag, function(part) return words.is_in(part, s.about) end)) end },
+	{ 0.95, is = function(name, row, s) return #name > (s.strict and 2 or 1) and (row.flag:sub(1, #name) == name
+		or ("-" .. row.flag .. "-"):find("-" .. name .. "-", 1, true)) end },
+	{ 0.9, loose = true, is = function(name, row) return #name > 4 and row.flag == "name" and name:find "name$" end },
+	{ 0.9, loose = true, is = function(name, row) return search_words.stem(name) == search_words.stem(row.flag) end },
+	{ 0.9, is = function(name, row) return not ARTICLES[name] and words.is_in(name, row.description) end },
+	{ 0.88, loose = true, is = function(name, row) return #name > 2 and words.is_near(name, row.flag) end },
+	{ 0.88, is = function(name, row) return words.is_used_for(name, row.flag) end },
+	{ 0.85, is = function(name, row, s) return #name > (s.strict and 2 or 1) and words.abbreviates(name, row.flag) end },
+	{ 0.85, is = function(name, row, s) return #name == 1 and row.flag:sub(1, 1) == name and (row.type ~= "boolean" or not s.strict) end },
+	{ 0.8, loose = true, is = function(name, row) return #name > 4 and covers(row.flag, name, any) end },
+	{ 0.7, loose = true, ours = true, is = function(name, row)
+		return #name > 4 and #row.flag < #name + 3 and words.is_near(name, row.flag)
+	end },
 }
-local SURE = 3 -- of them
+local SURE = 8 -- of them: before a habit of other tools is meant
 
 -- May a value be meant for it? What is given by its right name is no other's, wherever that stands.
 local function free(s, row)
 	return s.spelt[row] ~= true and (row.type == "array" or s.given[row] == nil)
 end
 
--- The flag that was misspelt by one letter, behind the first; or written together, or in the plural.
-local function misspelt(s, name)
-	local found = {}
-	for _, row in ipairs(s.rows) do
-		local flag = row.flag
-		local is_close = #name > 3 and #flag > 3 and name:sub(1, 1) == flag:sub(1, 1) and name:gsub("%D", "") == flag:gsub("%D", "")
-			and suggest.distance(name, flag) == 1
-		if is_close or M.is_same(name:gsub("-", ""), (flag:gsub("-", ""))) then
-			found[#found + 1] = row
-		end
-	end
-	local row = not M.negates(name, true) and sole(found)
-	return row and not M.negates(row.flag, true) and free(s, row) and row or nil
+local function restricts(name)
+	return name ~= "to" and not name:find "^to%-" and words.negates(name, true)
 end
 
-local function by_name(s, name, first, last)
-	if M.negates(name) or s.strict then
-		return not M.negates(name) and misspelt(s, name) or nil
-	end
-	for i = first, last do
-		local found = { {}, {} }
-		for _, row in ipairs(s.rows) do
+-- The rows that a flag of this name, with this value, may mean: those that the surest way finds.
+local function by_name(s, name, value, first, last)
+	for i = first, words.negates(name) and 0 or last do
+		local way, found, ours = WAYS[i], {}, {}
+		local allowed = not s.strict or not way.loose and (way.any or not restricts(name))
+		for _, row in ipairs(allowed and s.rows or {}) do
 			local own = not row.section or row.when
-			if (own or WAYS[i].ours) and not M.negates(row.flag) and WAYS[i].is(name, row, s) and free(s, row) then
-				table.insert(found[own and 1 or 2], row)
+			local right = (own or way.ours) and free(s, row) and not (i > 3 and words.negates(row.flag, s.strict and not way.any))
+			if right and way.is(name, row, s) and (i <= 3 or row.type == "boolean" or row.section or not value or reads.read(s, row, value)) then
+				local fit = row.section and 3 or value and reads.suits(s, row, value) or 1
+				table.insert(own and found or ours, { row = row, cost = way[1] * (i > 3 and 0.7 + 0.1 * fit or 1) })
 			end
 		end
-		if found[1][1] or found[2][1] then
-			return sole(found[1]) or not found[1][1] and sole(found[2]) or nil
+		found = found[1] and found or ours
+		table.sort(found, function(a, b) return a.cost > b.cost end)
+		if found[1] then
+			return found
 		end
 	end
+	return {}
 end
 
 -- By what its value can be: one of a list, or the only one that has to be given, or the only time.
-local function by_value(s, text, positional)
-	local listed, required, times, scalars = {}, {}, {}, {}
+local function by_value(s, text)
+	local listed, required, times = {}, {}, {}
 	for _, row in ipairs(text and s.rows or {}) do
-		local fits = not row.section and row.type ~= "boolean" and free(s, row) and value_of(s, row, text)
+		local fits = not row.section and row.type ~= "boolean" and free(s, row) and reads.read(s, row, text)
 		if fits then
 			listed[#listed + 1] = row.values and row or nil
 			required[#required + 1] = row.required and (row.type == "integer" or not tonumber(text) or row.type ~= "string") and row or nil
 			times[#times + 1] = row.type == "duration" and text:find "%a" and row or nil
-			scalars[#scalars + 1] = row.type ~= "array" and row or nil
 		end
 	end
 	local numbers = {}
 	for _, row in ipairs(required) do
 		numbers[#numbers + 1] = row.type == "integer" and row or nil
 	end
-	local likely = sole(listed) or sole(numbers) or sole(required)
-	if likely or required[1] or listed[1] then
-		return likely or positional and required[1]
-	end
-	if sole(times) or not positional then
-		return sole(times)
-	end
-	s.guessed = sole(scalars) and 2 or s.guessed
-	return sole(scalars)
+	return sole(listed) or sole(numbers) or sole(required) or not required[1] and not listed[1] and sole(times) or nil
 end
 
 local function has_flag(s, name)
@@ -251,16 +192,16 @@ local function foreign(s, name, value)
 	if format then
 		emit(s, "--format", format)
 		return not FORMATS[name]
-	elseif CONFIRMING[name] and not (s.strict and name == "f") then
+	elseif CONFIRMING[name] and not (s.strict and name == "f" and value) then
+		return false
+	elseif DRY[name] and (name ~= "n" or not value) and has_flag(s, "dry-run") then
+		emit(s, "--dry-run")
 		return false
 	elseif s.strict then
 		return nil
 	elseif MOST[name] and value and value:find "^%d+$" and has_flag(s, "limit") then
 		emit(s, "--limit", value)
 		return true
-	elseif DRY[name] and has_flag(s, "dry-run") then
-		emit(s, "--dry-run")
-		return false
 	elseif OURS[name] then
 		emit(s, "--" .. OURS[name])
 		return false
@@ -271,7 +212,7 @@ local TRUE, FALSE = tables.set "true yes 1 on", tables.set "false no 0 off"
 
 -- Take a value for a row, by its name or for its place: true; nil: it can't be one.
 local function put(s, row, value, is_place)
-	value = value and value_of(s, row, row.section and row.name == "format" and FORMATS[value:lower()] or value)
+	value = value and reads.read(s, row, row.section and row.name == "format" and FORMATS[value:lower()] or value)
 	if not value or row.secret or s.strict and row.type ~= "array" and s.given[row] then
 		return nil
 	end
@@ -288,7 +229,10 @@ end
 
 local function put_boolean(s, row, text, negated)
 	if text and not TRUE[text:lower()] and not FALSE[text:lower()] then
-		return nil
+		if row.name ~= "dry_run" or not text:find "^%l+$" or text == "none" then
+			return nil
+		end
+		text = nil -- --dry-run=client
 	end
 	local on = (text == nil or TRUE[text:lower()] or false) ~= (negated or false)
 	s.given[row] = true
@@ -323,8 +267,7 @@ end
 local function by_listed(s, name)
 	local found = {}
 	for _, row in ipairs(s.rows) do
-		local list = not row.section and row.values and free(s, row) and values.of({ opts = { config = s.config }, lists = {} }, row) or {}
-		for _, value in ipairs(list) do
+		for _, value in ipairs(not row.section and free(s, row) and reads.listed(s, row) or {}) do
 			found[#found + 1] = value == name and row or nil
 		end
 	end
@@ -333,18 +276,18 @@ end
 
 -- What a name means that is no flag of the command; true, false: it was a habit of other tools, which has taken its value or not.
 local function meant_by(s, name, value)
-	local row = by_name(s, name, 1, SURE)
-	if row or M.negates(name) then
-		return row
+	local found = by_name(s, name, value, 1, SURE)
+	if found[1] then
+		return choose(s, found).row
 	end
 	local used = foreign(s, name, value)
-	if used ~= nil or s.strict then
+	if used ~= nil then
 		return nil, used
 	end
-	local own = by_name(s, name, SURE + 1, #WAYS - 1)
-	local valued = not own and not s.command.secrets and by_value(s, value) or nil
-	s.guessed = valued and s.guessed == 0 and 1 or s.guessed
-	return own or valued or by_name(s, name, #WAYS, #WAYS)
+	found = by_name(s, name, value, SURE + 1, #WAYS - 1)
+	local valued = not found[1] and not s.strict and not s.command.secrets and not words.negates(name) and by_value(s, value)
+	found = valued and { { row = valued, cost = 0.7 } } or found[1] and found or by_name(s, name, value, #WAYS, #WAYS)
+	return (choose(s, found) or {}).row
 end
 
 -- How an option is spelt; true: as its row is named.
@@ -358,21 +301,26 @@ local function spelling(s, token)
 	return spelt
 end
 
--- An option; returns how many words it has taken; nil: it is not clear what was meant.
+-- An option; returns how many words it has taken, and which argument has the last; nil: it is not clear what was meant.
 local function option(s, token, name, value, after)
 	local next_value, used = value or after and not values.is_option(after) and after or nil, nil
 	local row, negated = exact(s, name)
 	if not row then
 		row, negated = exact(s, plain(name))
 	end
-	if FORMAT_FLAGS[name] and FORMATS[next_value] and not (s.strict and row or own_row(s, name)) then
+	if name == "version" and row and row.section and after and not values.is_option(after) then
+		return nil -- it is of what the command does
+	elseif CONFIRMING[plain(name)] and not own_row(s, plain(name)) then
+		return 1 -- nothing confirms what nobody has looked at
+	elseif FORMAT_FLAGS[name] and FORMATS[next_value] and not (s.strict and row or own_row(s, name)) then
 		row, used = nil, foreign(s, name, next_value)
 	end
-	local listed = used == nil and not row and not s.strict and by_listed(s, name)
+	local listed = used == nil and not row and not value and by_listed(s, name)
 	if used == nil and not row and not listed then
 		row, used = meant_by(s, plain(name), next_value)
 		local is_other = row and row.type == "boolean" and next_value and not TRUE[next_value:lower()] and not FALSE[next_value:lower()]
-		row = not is_other and row or nil -- what takes a value is no switch
+			and (value or not row.section)
+		row = not (is_other and row.name ~= "dry_run") and row or nil -- what takes a value is no switch
 	end
 	local spelt, to = spelling(s, token), row or listed
 	if to and (s.spelt[to] or spelt) ~= spelt then
@@ -390,13 +338,13 @@ local function option(s, token, name, value, after)
 		local takes = not s.strict and not value and after and (TRUE[after:lower()] or FALSE[after:lower()])
 		return put_boolean(s, row, value or takes and after or nil, negated) and (takes and 2 or 1)
 	end
-	return put(s, row, next_value) and (value and 1 or 2)
+	return put(s, row, next_value) and (value and 1 or 2), row
 end
 
 -- --- words ----------------------------------------------------------------------------------------
 
--- A word that is no option: for the next place, or for an option that it can only be meant for.
-local function word(s, text)
+-- A word for the next place: true; false: there is none; nil: it can't be one.
+local function place(s, text)
 	local is_place = true
 	for _, row in ipairs(s.command.args) do
 		if row.positional and (row.type == "array" or not s.slots[row]) then
@@ -410,21 +358,7 @@ local function word(s, text)
 			is_place = false -- a word of a place goes into the one of its number, whatever is given by name
 		end
 	end
-	if M.negates(text, s.strict) then
-		return nil
-	elseif s.strict then
-		local missing = {}
-		for _, row in ipairs(s.command.args) do
-			missing[#missing + 1] = row.required and s.given[row] == nil and row or nil
-		end
-		return missing[1] and sole(missing) and put(s, missing[1], text)
-	end
-	local row = own_row(s, plain(text))
-	if row and row.type == "boolean" and free(s, row) then
-		return put_boolean(s, row)
-	end
-	row = by_value(s, text, true)
-	return row and put(s, row, text)
+	return false
 end
 
 -- "name=value" or "name:value", of an argument.
@@ -433,12 +367,89 @@ local function pair(s, token)
 	if s.strict and name and not token:find "^%-" and s.has_places then
 		return nil -- it may be a value
 	end
-	local row = name and (own_row(s, plain(name)) or not s.strict and not token:find "^%-" and by_name(s, plain(name), 1, SURE))
+	local row = name and (own_row(s, plain(name))
+		or not s.strict and not token:find "^%-" and sole(by_name(s, plain(name), value, 1, SURE)))
 	return row and name or nil, value
 end
 
+-- What each word may be for, one after the other; the loss is how far it is from what suits.
+local function assign(s, rest, i, taken, loss, out)
+	local text = rest[i]
+	if not text then
+		out[#out + 1] = { rows = table.move(taken, 1, #rest, 1, {}), loss = loss }
+		return
+	end
+	local missing = false
+	for _, row in ipairs(s.command.args) do
+		missing = missing or row.required and s.given[row] == nil and not taken[row]
+	end
+	local before = taken[i - 1] and taken[taken[i - 1]] or 0
+	for at, row in ipairs(s.command.args) do
+		local fit = not taken[row] and not row.positional and free(s, row) and reads.suits(s, row, text) or 0
+		local is_switch = not s.strict and row.type == "boolean" and row.flag == plain(text) and free(s, row) and not taken[row]
+		if fit > 0 or is_switch then
+			taken[i], taken[row] = row, at
+			assign(s, rest, i + 1, taken, loss + (is_switch and 0.5 or 3 - fit) + at / 1000 + (at < before and 0.3 or 0)
+				+ (missing and not row.required and 1.5 or 0), out)
+			taken[i], taken[row] = nil, nil
+		end
+	end
+end
+
+-- The ways in which words without a flag are meant, the best first. `run`: those right behind a value, which they may be a part of.
+local function ways_of(s, rest, run)
+	local out = {}
+	for _, text in ipairs(rest) do
+		if words.negates(text, s.strict) and not words.shape(text):find "date" then
+			return out
+		end
+	end
+	if #rest <= MOST_WORDS then
+		assign(s, rest, 1, {}, 0, out)
+	end
+	local row = run and (run.row.type == "string" and not run.row.values) and run.row
+	local whole, kind = row and table.concat(run.words, " ") or "", row and words.kind(row)
+	local is_part = kind == "text" or kind == nil and not s.strict or kind == "cron" and words.shape(whole) == "cron"
+	if row and is_part and reads.read(s, row, whole) then
+		local others = {}
+		local left = table.move(rest, run.last + 1, #rest, run.first, table.move(rest, 1, run.first - 1, 1, {}))
+		if #left <= MOST_WORDS then
+			assign(s, left, 1, {}, kind == nil and 1.5 or 0.5, others)
+		end
+		for _, one in ipairs(others) do
+			one.join = whole
+			out[#out + 1] = one
+		end
+	end
+	table.sort(out, function(a, b) return a.loss < b.loss end)
+	return out
+end
+
+local function take_words(s, rest, run)
+	local ways = rest[1] and ways_of(s, rest, run) or { { rows = {}, loss = 0 } }
+	for i, way in ipairs(ways) do
+		way.cost = 0.75 ^ (way.loss - ways[1].loss) * 0.97 ^ way.loss
+		ways[i] = i < 6 and way or nil
+	end
+	local way = choose(s, ways)
+	if not way then
+		return nil
+	elseif way.join then
+		s.out[run.at] = way.join
+		rest = table.move(rest, run.last + 1, #rest, run.first, table.move(rest, 1, run.first - 1, 1, {}))
+	end
+	for i, row in ipairs(way.rows) do
+		if row.type == "boolean" then
+			put_boolean(s, row)
+		elseif not put(s, row, rest[i]) then
+			return nil
+		end
+	end
+	return true
+end
+
 local function take(s, tokens)
-	local i, words, plain_only = 1, {}, false
+	local i, plain_only, list, run = 1, false, {}, nil
 	for _, token in ipairs(tokens) do
 		local is_right, row = spelling(s, token)
 		if row then
@@ -449,7 +460,7 @@ local function take(s, tokens)
 		local token = tokens[i]:gsub("^\u{2014}", "--"):gsub("^\u{2013}", "--")
 		local name, value = pair(s, token)
 		if plain_only or not name and not values.is_option(token) then
-			words[#words + 1] = token
+			list[#list + 1] = { text = tokens[i], run = run }
 			plain_only = plain_only or s.command.option_placement == "strict"
 		elseif token == "--" then
 			plain_only = true
@@ -458,31 +469,38 @@ local function take(s, tokens)
 				name, value = token:match "^%-%-?([^=]+)=?(.*)$"
 				value = token:find("=", 1, true) and value or nil
 			end
-			local used = name and option(s, tokens[i], name, value, tokens[i + 1])
+			local used, row = nil, nil
+			if name then
+				used, row = option(s, tokens[i], name, value, tokens[i + 1])
+			end
 			if not used then
 				return nil
 			end
 			i = i + used - 1
+			run = used == 2 and row and not row.section and { row = row, at = #s.out, words = { s.out[#s.out] } } or nil
 		end
 		i = i + 1
 	end
-	for _, text in ipairs(words) do
-		if not word(s, text) then
+	local rest, last_run = {}, nil
+	for _, one in ipairs(list) do
+		local used = place(s, one.text)
+		if used == nil then
 			return nil
+		elseif not used then
+			rest[#rest + 1] = one.text
+			if one.run and (not last_run or last_run == one.run) then
+				last_run = one.run
+				one.run.first, one.run.last = one.run.first or #rest, #rest
+				table.insert(one.run.words, one.text)
+			end
 		end
 	end
-	return true
+	return take_words(s, rest, last_run)
 end
 
----The words as the command takes them; nil: it is not clear, or one is a secret.
----@param command table normal form
----@param tokens string[] without the command's name
----@param config table of the project
----@return string[]?
----@return integer? guessed 0: no value stands for an argument because it fits alone; 2: one is only likely
-function M.repaired(command, tokens, config)
-	local s = { command = command, config = config, strict = command.danger_level ~= "safe", given = {}, spelt = {}, slots = {},
-		out = {}, guessed = 0, group = command.name:match "^([^.]+)%.",
+local function attempt_at(command, tokens, config, path)
+	local s = { command = command, config = config, strict = command.danger_level ~= "safe", given = {}, spelt = {}, slots = {}, out = {},
+		cost = 1, asked = 0, path = path, counts = {}, about = command.name:gsub("[.-]", " "),
 		rows = table.move(command.args, 1, #command.args, 1, {}) }
 	for _, row in ipairs(contract.rows(command)) do
 		s.rows[#s.rows + 1] = row.section and not row.front and row or nil
@@ -491,13 +509,13 @@ function M.repaired(command, tokens, config)
 		s.has_places = s.has_places or row.positional
 	end
 	if not take(s, tokens) then
-		return nil
+		return nil, s
 	end
 	local places = {}
 	for _, row in ipairs(command.args) do
 		for _, value in ipairs(s.slots[row] or {}) do
 			if values.is_option(value) then
-				return nil
+				return nil, s
 			end
 			places[#places + 1] = value
 		end
@@ -506,7 +524,26 @@ function M.repaired(command, tokens, config)
 	if command.option_placement == "strict" then
 		first, last = last, first
 	end
-	return table.move(last, 1, #last, #first + 1, first), s.guessed
+	return table.move(last, 1, #last, #first + 1, first), s
+end
+
+---The words as the command may take them, the likeliest first.
+---@param command table normal form
+---@param tokens string[] without the command's name
+---@param config table of the project
+---@return {words: string[], cost: number}[] cost: 1 is sure, less is a guess
+function M.proposals(command, tokens, config)
+	local out, path = {}, {}
+	for _ = 1, MOST_WAYS do
+		local repaired, s = attempt_at(command, tokens, config, path)
+		out[#out + 1] = repaired and { words = repaired, cost = s.cost } or nil
+		path = next_path(s)
+		if not path then
+			break
+		end
+	end
+	table.sort(out, function(a, b) return a.cost > b.cost end)
+	return out
 end
 
 return M

@@ -25,20 +25,35 @@ repairs() {
 	repairs latest.txt 48 49
 }
 
-@test "REQ-C-030 no fix confirms, destroys or repeats a secret, however the call was wrong" {
+@test "REQ-C-030 no fix confirms or repeats a secret, however the call was wrong, and what destroys is refused until it is confirmed" {
 	local words
-	for words in "service delete --nam x" "service delete x --confirm-destructive" "delete service x" "db dorp --name x" \
-		"alert silence --idd 7 --yes" "token create ci --password hunter2" "token create --name ci --passwrd hunter2" \
-		"aprove 7" "self aprove 7" "rejct 7" "+ alert lst" "token create --name ci --api-key=hunter2" "token craete ci --foo hunter2" "alert silence password=hunter2 7" "service restart x y z"; do
+	for words in "token create ci --password hunter2" "token create --name ci --passwrd hunter2" \
+		"aprove 7" "self aprove 7" "rejct 7" "+ alert lst" "token create --name ci --api-key=hunter2" "token craete ci --foo hunter2" \
+		"alert silence password=hunter2 7" "service restart x y z"; do
 		echo "$words"
 		# shellcheck disable=SC2086
 		fixed $words
 		[ "$fix" = None ]
 	done
+	for words in "service delete --nam x" "service delete x --confirm-destructive" "delete service x" "service rm x --force" "service delete x -y"; do
+		echo "$words"
+		# shellcheck disable=SC2086
+		fixed $words
+		[ "$fix" = "runner service delete --name x" ]
+	done
+	call service delete --name x
+	expect 'e.error.code == "CONFIRMATION_REQUIRED" and e.error.context.would_affect[0]["arguments"] == {"name": "x"}'
 	fixed alert silence 7 --force
 	[ "$fix" = "runner alert silence --id 7" ]
 	fixed alert silence 7 -y
 	[ "$fix" = "runner alert silence --id 7" ]
+}
+
+@test "REQ-C-030 of 160 wrong calls none does anything, and its fix what was meant and nothing else, or there is rightly none" {
+	rm -r commands
+	lua5.4 "$ROOT/tests/repair/matrix.lua" .
+	known
+	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" python3 "$ROOT/tests/repair/matrix.py"
 }
 
 @test "REQ-C-030 a fix keeps every value as it was, quoted for a shell, and runs nothing" {
@@ -107,9 +122,11 @@ unfixed() {
 @test "REQ-C-030 no fix confirms: not by a flag in another case, with a value, with a long dash, or in front" {
 	tempting
 	local flag
-	for flag in --Yes --yes=true --yes=1 —yes --YES --Live --confirm_destructive --yse; do
-		unfixed deploys promote --svcc web "$flag"
+	for flag in --Yes --yes=true --yes=1 —yes --YES --Live --confirm_destructive; do
+		fixed deploys promote --Svc web "$flag"
+		[ "$fix" = "runner deploys promote --svc web" ]
 	done
+	unfixed deploys promote --Svc web --yse
 	unfixed --yes deploys promote --svcc web
 	fixed deploys promote --Svc web
 	[ "$fix" = "runner deploys promote --svc web" ]
@@ -135,14 +152,16 @@ unfixed() {
 	unfixed services scale --by 3
 }
 
-@test "REQ-C-030 a command that changes something is named by its own words, and no value is guessed" {
+@test "REQ-C-030 a command that changes something is named so that it is sure, and no value is guessed" {
 	tempting
 	unfixed secrets get API
 	unfixed logs web
-	unfixed logni web
+	fixed logni web
+	[ "$fix" = "runner login --name web" ]
 	unfixed deploy-staging
 	unfixed services start --service web
-	unfixed services restrat --service web
+	fixed services restrat --service web
+	[ "$fix" = "runner services restart --service web" ]
 	unfixed services scale --Replicas 1 --env prod-dr
 	unfixed services scale --Replicas 1 --env devops
 	unfixed services scale --Replicas 1 --env pro
@@ -242,6 +261,6 @@ PY
 	fixed backup set-rule --name x
 	expect 'e.error.suggestion == "Did you mean \x27backup rule-set\x27?"'
 	fixed backup rule delete
-	[ "$fix" = None ]
+	[ "$fix" = "runner backup rule-delete" ]
 	expect 'e.error.suggestion == "Did you mean \x27backup rule-delete\x27?"'
 }

@@ -979,7 +979,9 @@ none_left() {
 	answers 2 --quiet -- color
 	expect 'e.error.fix_command == "runner --quiet color"'
 	answers 2 -- drop
-	expect 'e.error.code == "VALIDATION_ERROR" and "fix_command" not in e.error'
+	expect 'e.error.code == "VALIDATION_ERROR" and e.error.fix_command == "runner drop"'
+	answers 2 drop
+	expect 'e.error.code == "CONFIRMATION_REQUIRED"'
 	answers 2 -- nothing
 	[ ! -e ran ]
 	answers 0 --help -- color

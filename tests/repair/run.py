@@ -1,12 +1,13 @@
 """run FILE [LEAST LEAST] [--all]: makes each call of calls.txt, or later.txt, in the project of project.lua, runs its fix_command
 once, and counts.
 
-A line is "a wrong call|the right one", or "-" where there must be no fix_command: it would confirm or destroy something,
-repeat a secret, or guess. The lines of calls.txt were written before the code, and while that was, only those with odd numbers were
+A line is "a wrong call|the right one", or "-" where there must be no fix_command: it would confirm something, repeat a secret, or
+guess. A right call that destroys something is one that is then refused until it is confirmed. The lines of calls.txt were written before the code, and while that was, only those with odd numbers were
 looked at: of the others 89 of 95 succeeded then. Those of later.txt were written when that was done: 54 of 66 succeeded.
 The 100 of latest.txt were written after that: 90 had the fix that stood there when they were first called, and one was made right. Six lines
 then were given what the rules say (three good fixes of calls that only read; none for three-letter flags and for "max" of what changes
 something); 26, 37 and 57 are as they were.
+Lines of all three whose command changes something had "-" while such commands were repaired in little more than their spelling.
 Prints the figures of both halves, and the failures of the odd lines (all of them with --all).
 """
 
@@ -37,6 +38,9 @@ def call(words):
 def essence(answer):
     """What two calls that mean the same have in common."""
     meta = answer.get("meta", {})
+    error = answer.get("error") or {}
+    if error.get("code") == "CONFIRMATION_REQUIRED":  # nothing was done, and this is what would be
+        return True, error["context"]["would_affect"]
     return answer["ok"], answer.get("text"), answer.get("data"), meta.get("command"), meta.get("dry_run")
 
 

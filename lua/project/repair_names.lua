@@ -1,0 +1,208 @@
+-- repair_names: the commands that the words of a call may name, and how well. The verb may stand in front or be another that means the
+-- same, words may be divided otherwise, in the plural or misspelt, and the group be left out. Loaded for a call that was wrong
+-- (lua/project/repair.lua).
+
+local catalog = require "runner.project.catalog"
+local command_line = require "runner.core.command_line"
+local foreign_names = require "runner.declare.foreign_names"
+local search_words = require "runner.core.search_words"
+local tables = require "runner.core.tables"
+local values = require "runner.declare.values"
+local words = require "runner.project.repair_words"
+
+local M = {}
+
+local ENOUGH, MISSPELT, PLURAL = 0.4, 0.78, 0.9 -- of the project's own, of a built-in one; its plural
+local MOST_TOKENS, MOST_LOADED = 4, 40
+local SHOW = tables.set "get show view display describe read fetch"
+
+-- How much alike a typed word and one of a name are: 0 to 1; true: too little so to change something.
+local function likeness(typed, word, is_verb)
+	local a, b = search_words.stem(typed), search_words.stem(word)
+	if typed == word then
+		return 1
+	elseif words.is_same(typed, word) then
+		return 0.95, is_verb == "alone" and typed ~= word
+	elseif a == b then
+		return 0.95, is_verb -- "migrations" are no "migrate"
+	elseif words.is_same_verb(typed, word) then
+		return 0.72
+	elseif words.negates(typed) or words.negates(word) then
+		return 0
+	elseif words.is_misspelt(typed, word) and not words.is_verb(typed) then
+		return 0.85
+	elseif #word < #typed + 4 and words.is_near(typed, word) then
+		return 0.8, true
+	elseif #b > 3 and typed:sub(1, #b) == b then
+		return 0.75, is_verb
+	end
+	return #typed > 2 and words.abbreviates(typed, word) and 0.65 or 0, is_verb
+end
+
+---"Alert-List", "alert:list", "alertList" → alert list; "alert..list" names nothing
+---@param word string
+---@return string[]
+local function split(word)
+	local out = {}
+	if ("." .. word .. "."):find "[-_.:/][-_.:/]" then
+		return { word:lower() }
+	end
+	for part in word:gsub("(%l)(%u)", "%1-%2"):lower():gmatch "[^-_.:/]+" do
+		out[#out + 1] = part
+	end
+	return out
+end
+
+-- The words of a name, and which of them is the first of its last part.
+local function name_parts(name)
+	local path, out, last = command_line.name_words(name), {}, 1
+	for _, word in ipairs(path) do
+		last = #out + 1
+		table.move(split(word), 1, #split(word), last, out)
+	end
+	return out, last
+end
+
+-- Which typed word is which of the name's: the surest first.
+local function matched(typed, own, last)
+	local pairs_of, of_typed, of_own = {}, {}, {}
+	local score, turned, loose = 1, false, false
+	for i, word in ipairs(typed) do
+		for j, other in ipairs(own) do
+			local how, is_loose = likeness(word, other, j >= last and (last == #own and "alone" or true))
+			pairs_of[#pairs_of + 1] = how > 0 and { i = i, j = j, how = how, loose = is_loose } or nil
+		end
+	end
+	table.sort(pairs_of, function(a, b)
+		if a.how ~= b.how then
+			return a.how > b.how
+		end
+		return math.abs(a.i - a.j) < math.abs(b.i - b.j)
+	end)
+	for _, one in ipairs(pairs_of) do
+		if not of_typed[one.i] and not of_own[one.j] then
+			of_typed[one.i], of_own[one.j] = one.j, one.i
+			score, loose = score * one.how, loose or one.loose
+		end
+	end
+	for i = 1, #typed do
+		for k = i + 1, #typed do
+			turned = turned or of_typed[i] and of_typed[k] and of_typed[i] > of_typed[k]
+		end
+	end
+	return { score = turned and score * 0.97 or score, loose = loose, of_typed = of_typed, of_own = of_own }
+end
+
+local function is_listing(typed, own, is_last)
+	local plural, verb = false, nil
+	for i, word in ipairs(typed) do
+		verb = SHOW[word] and i or verb
+		for _, other in ipairs(own) do
+			plural = plural or words.is_plural(word, other)
+		end
+	end
+	return is_last == "list" and plural and verb
+end
+
+-- How well these words name an entry; nil: they don't. `of`: the command, loaded where its description has to say more.
+local function reading(typed, entry, of)
+	local own, last = name_parts(entry.name)
+	local m = matched(typed, own, last)
+	local score, is_named = m.score, #typed == #own
+	local show = is_listing(typed, own, own[#own])
+	if show and not m.of_typed[show] and not m.of_own[#own] then
+		m.of_typed[show], m.of_own[#own], score = #own, show, score * 0.75
+	end
+	local extra, missing = {}, {}
+	for i in ipairs(typed) do
+		extra[#extra + 1] = not m.of_typed[i] and i or nil
+		is_named = is_named and m.of_typed[i] and words.is_same(typed[i], own[m.of_typed[i]])
+	end
+	for j in ipairs(own) do
+		missing[#missing + 1] = not m.of_own[j] and j or nil
+	end
+	if #typed > 6 or #extra > 1 or #extra == #typed or score < ENOUGH then
+		return nil
+	end
+	local word, bare = typed[extra[1]], false
+	if word then
+		local command = not entry.builtin and of(entry)
+		if not command or words.negates(word) then
+			return nil
+		end
+		local first = command.description:lower():match "^%a+" or ""
+		local verb = missing[1] and missing[#missing] >= last and not words.negates(own[missing[#missing]])
+		if verb and (words.is_in(word, first) or words.is_same_verb(word, first)) then
+			score, missing[#missing] = score * 0.68, nil
+		elseif not missing[1] and words.is_in(word, command.description .. " " .. table.concat(command.keywords or {}, " ")) then
+			score, bare = score * 0.7, not words.is_verb(word)
+		else
+			return nil
+		end
+	end
+	local left_out, all = false, false
+	for _, j in ipairs(missing) do
+		if j < last then
+			score, left_out = left_out and score or score * 0.6, true
+		elseif own[j] == "list" and j == #own and not left_out and not entry.builtin then
+			score, all = score * 0.5, true
+		else
+			return nil
+		end
+	end
+	local generic = left_out and #typed == 1 and (words.is_verb(typed[1]) or m.score < 0.85)
+	return score, { named = is_named, loose = m.loose or bare or all or generic, whole = all or generic and m.score < 0.85 }
+end
+
+---@class runner.Candidate
+---@field entry table of the catalog
+---@field used integer how many tokens name it
+---@field score number
+---@field named? boolean by its own words, in any order, or their plural
+---@field loose? boolean too little is said to change something
+---@field whole? boolean too little for a word more
+
+---The commands that the tokens at `at` may name, the best first.
+---@param argv string[]
+---@param at integer
+---@param project table
+---@return runner.Candidate[]
+function M.candidates(argv, at, project)
+	local out, loaded, count = {}, {}, 0
+	local function of(entry)
+		if loaded[entry.name] == nil and count < MOST_LOADED then
+			count = count + 1
+			loaded[entry.name] = catalog.load(entry, project) or false
+		end
+		return loaded[entry.name] or nil
+	end
+	local typed, tokens = {}, {}
+	for i = at, math.min(at + MOST_TOKENS - 1, #argv) do
+		if values.is_option(argv[i]) then
+			break
+		end
+		tokens[#tokens + 1] = argv[i]:lower()
+		local parts = split(argv[i])
+		typed[#tokens] = table.move(parts, 1, #parts, #(typed[#tokens - 1] or {}) + 1, table.move(typed[#tokens - 1] or {}, 1,
+			#(typed[#tokens - 1] or {}), 1, {}))
+	end
+	local habit = foreign_names.word(tokens)
+	for _, entry in ipairs(catalog.list(project)) do
+		local habitual = entry.builtin and (habit and PLURAL or MISSPELT) or habit and not tokens[2] and PLURAL
+		local best = 0
+		for used = #tokens, 1, -1 do
+			local score, how = reading(typed[used], entry, of)
+			score = score and entry.builtin and score * 0.95 or score
+			if score and score >= (habitual or ENOUGH) and score > best then
+				best = score
+				out[#out + 1] = tables.add({ entry = entry, used = used, score = score }, how)
+			end
+		end
+	end
+	table.sort(out, function(a, b)
+		return a.score > b.score or a.score == b.score and a.entry.name < b.entry.name
+	end)
+	return out
+end
+
+return M

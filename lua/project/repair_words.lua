@@ -1,0 +1,288 @@
+-- repair_words: what a repair knows of the words of calls: those that say no, names of flags that stand for one another, what kind of value
+-- an argument takes by its name, and habits of other tools. Data; loaded for a call that was wrong (lua/project/repair.lua).
+
+local search_words = require "runner.core.search_words"
+local suggest = require "runner.core.suggest"
+local tables = require "runner.core.tables"
+
+local M = {}
+
+-- --- words that turn a meaning round --------------------------------------------------------------
+
+local NEGATING = tables.set [[no not non never without except exclude excluding skip dont un disable ignore omit but unless invert]]
+local RESTRICTING = tables.set [[older newer than by max min check explain just what if simulate only before after until from to all none
+	least most above below over under old current previous source origin]]
+local HARMLESS = tables.set "until under unit units unique union unix unicode uncle"
+
+---Does a word, or a part of it, say the opposite of the rest, or less?
+---@param word string
+---@param strict? boolean less, too
+---@return boolean
+function M.negates(word, strict)
+	for part in word:lower():gmatch "%a+" do
+		if NEGATING[part] or part:find "^un%l%l" and not HARMLESS[part] or strict and RESTRICTING[part] then
+			return true
+		end
+	end
+	return false
+end
+
+-- --- words that are alike ---------------------------------------------------------------------------
+
+local function is_plural(many, one)
+	return #one > 2 and (many == one .. "s" or many == one .. "es" or one:find "y$" and many == one:sub(1, -2) .. "ies")
+end
+
+---Is it the same word, or one its plural?
+---@param a string
+---@param b string
+---@return boolean
+function M.is_same(a, b)
+	return a == b or is_plural(a, b) or is_plural(b, a)
+end
+
+---@param many string
+---@param one string
+---@return boolean
+M.is_plural = is_plural
+
+---Misspelt, from the second letter on.
+---@param typed string
+---@param word string
+---@return boolean
+function M.is_near(typed, word)
+	return typed:sub(1, 1) == word:sub(1, 1) and suggest.nearest(typed, { word }, 1)[1] ~= nil
+end
+
+---One letter behind the first is wrong, missing, too many or exchanged with the next; and no digit.
+---@param typed string
+---@param word string
+---@return boolean
+function M.is_misspelt(typed, word)
+	return #typed > 3 and #word > 3 and typed:sub(1, 1) == word:sub(1, 1) and typed:gsub("%D", "") == word:gsub("%D", "")
+		and suggest.distance(typed, word) == 1
+end
+
+---"svc" → service
+---@param typed string
+---@param word string
+---@return boolean
+function M.abbreviates(typed, word)
+	return #typed > 1 and word:find("^" .. typed:gsub("%W", "%%%0"):gsub("%w", "%0.*")) ~= nil
+end
+
+---Are two words used for one another?
+---@param a string
+---@param b string
+---@return boolean
+function M.is_used_for(a, b)
+	return search_words.is_same(search_words.stem(a), search_words.stem(b))
+end
+
+---Is the word, in any of its forms, one of a text's?
+---@param word string
+---@param text? string
+---@return boolean
+function M.is_in(word, text)
+	local stem = search_words.stem(word)
+	for other in (text or ""):lower():gmatch "[%w]+" do
+		if search_words.stem(other) == stem then
+			return true
+		end
+	end
+	return false
+end
+
+-- Verbs that the words of a search have not, or not as surely.
+local VERBS = {}
+for _, line in ipairs { "cp copy", "mv move rename", "rm delete remove destroy del erase drop", "purge prune clean cleanup",
+	"mk new create add make generate insert register", "set update change edit modify", "ack acknowledge",
+	"show get view describe inspect info display read", "list ls enumerate", "start launch run", "stop halt", "save store", "put set",
+	"find search query grep lookup" } do
+	for verb in line:gmatch "%l+" do
+		VERBS[verb] = VERBS[verb] or {}
+		for other in line:gmatch "%l+" do
+			VERBS[verb][other] = true
+		end
+	end
+end
+
+---@param word string
+---@return boolean
+function M.is_verb(word)
+	return VERBS[word] ~= nil
+end
+
+---Are two verbs used for one another? "unmute" is for "unsilence" what "mute" is for "silence".
+---@param a string
+---@param b string
+---@return boolean
+function M.is_same_verb(a, b)
+	local x, y = a:match "^un(%l%l%l+)$", b:match "^un(%l%l%l+)$"
+	return x and y and M.is_same_verb(x, y) or (VERBS[a] or {})[b] or M.is_used_for(a, b)
+end
+
+-- --- names of flags -----------------------------------------------------------------------------------
+
+-- One line: names that mean the same. A name may stand in several lines.
+local FLAGS = [[
+id identifier uid uuid number no num ref reference key
+name label title tag slug
+reason comment note message msg description desc text why cause annotation memo remark notes details m
+body text content message msg
+severity level priority sev prio importance
+since last from after newer-than start begin within age lookback
+until before end till through
+duration for period length ttl lasts window time
+timeout wait max-wait deadline
+limit count max top head tail first last max-results max-items page-size per-page num n
+schedule cron crontab cron-expression interval expression when
+channel to via
+target to destination dest into onto
+database db dbname schema
+environment env stage
+path file output out dest destination to filename output-file output-path outfile dir directory save-to
+query search q filter pattern grep expression text term match
+expression expr condition query rule when
+user username login account owner author who by member person
+owner assignee user to
+status state
+amount sum value price total money
+percent percentage pct discount rate off
+instances replicas count size number scale to
+customer client tenant account user
+version release tag ver rev revision
+branch ref git-ref
+region zone location to
+email mail e-mail address recipient to notify
+notify email alert contact
+type kind
+format fmt output-format
+expires expiry expires-at expires-on expiration until valid-until end ttl
+start starts from begin begins start-date since
+end ends until finish end-date to
+service svc app application component project
+project service app repo
+host server machine node hostname instance
+namespace ns
+repository repo
+group team
+team group squad
+tag label labels tags
+role permission access level
+month period date when
+year period
+date when on at day
+method via with using type
+size type plan
+plan tier type to
+subject title
+key name
+value val data content set-to to
+source src from input
+keep retain retention keep-last
+port p
+dry-run preview
+quantity qty count amount number
+category type group
+language lang locale
+parent group folder]]
+
+local same = {} ---@type table<string, table<string, true>>
+for line in FLAGS:gmatch "[^\n]+" do
+	for a in line:gmatch "%S+" do
+		same[a] = same[a] or {}
+		for b in line:gmatch "%S+" do
+			same[a][b] = true
+		end
+	end
+end
+
+---Do two names of flags stand for one another?
+---@param a string
+---@param b string
+---@return boolean
+function M.is_same_flag(a, b)
+	return a ~= b and (same[a] or {})[b] or false
+end
+
+-- Words in the name of a flag that say nothing about which one it is.
+M.EMPTY = tables.set "id ids identifier name value to the number no num ref at on in of for is my with as"
+
+-- --- kinds of values ------------------------------------------------------------------------------------
+
+local KINDS = {}
+for kind, names in pairs {
+	duration = "duration for since ttl period timeout interval window age than last grace delay wait every lifetime lookback",
+	number = [[amount percent percentage count limit size days hours minutes seconds port replicas instances max min price quantity qty weight
+		total factor width height depth retries parallel concurrency threshold discount steps lines rate euro]],
+	date = "date day month year expires expiry until deadline",
+	email = "email mail recipient cc bcc",
+	cron = "cron crontab schedule",
+	text = "reason note notes message comment description text body summary why subject details query sql expression label title content",
+	path = "path file dir directory folder output filename",
+	url = "url uri endpoint webhook link callback",
+	id = "id uuid uid identifier",
+} do
+	for name in names:gmatch "%S+" do
+		KINDS[name] = kind
+	end
+end
+
+-- What the description of an argument says of its kind.
+local SAYS = { { "how long", "duration" }, { "how far back", "duration" }, { "an age", "duration" }, { "how many", "number" },
+	{ "how much", "number" }, { "in euro", "number" }, { "in percent", "number" }, { "e%-?mail", "email" }, { "an address", "email" },
+	{ "crontab", "cron" }, { "%f[%w]its id%f[%W]", "id" }, { "%f[%w]the id%f[%W]", "id" }, { "%f[%w]id of", "id" } }
+
+---What an argument takes: "duration", "number", "date", "email", "cron", "text", "path", "url", "id"; nil: anything.
+---@param row table
+---@return string?
+function M.kind(row)
+	local kind = row.items or row.type
+	if kind == "integer" then
+		return "number"
+	elseif kind ~= "string" then
+		return kind
+	elseif KINDS[row.flag] then
+		return KINDS[row.flag]
+	end
+	local said = (row.description or ""):lower()
+	for _, one in ipairs(SAYS) do
+		if said:find(one[1]) then
+			return one[2]
+		end
+	end
+	return KINDS[row.flag:match "[^-]+$"] or row.flag:find "%-" and KINDS[row.flag:match "^[^-]+"] or nil
+end
+
+local SHAPES = {
+	{ "number", "^[+-]?%d[%d,_]*%.?%d*%%?$" }, { "date", "^%d%d%d%d%-%d%d$" }, { "date", "^%d%d%d%d%-%d%d%-%d%d" },
+	{ "duration", "^%d+%s?[smhdw]$" }, { "duration", "^%d+%s?ms$" }, { "duration", "^%d+%s?%l+s?$" }, { "email", "^[^%s@]+@[^%s@]+%.%w+$" },
+	{ "url", "^%l[%w+.-]*://" }, { "cron", "^@%l+$" }, { "cron", "^[%d*/,-]+ [%d*/,-]+ [%d*/,-]+ [%w*/,-]+ [%w*/,-]+$" },
+	{ "text", "%s" }, { "path", "^[.~]?[.]?/" }, { "path", "^[^:]+/" }, { "path", "%.%l%l%l?%l?$" }, { "id", "^#?%w*%a[%w._-]*%d" },
+	{ "id", "^%d[%x-]+%-%x+" }, { "mark", "^%p+$" },
+}
+
+---What a value looks like: the name of a kind, "mark" or "word".
+---@param text string
+---@return string
+function M.shape(text)
+	for _, one in ipairs(SHAPES) do
+		if text:find(one[2]) then
+			return one[1]
+		end
+	end
+	return "word"
+end
+
+-- How well each shape suits each kind: 3 exactly, 0 not at all.
+M.SUITS = {
+	duration = { duration = 3, date = 2, number = 1 }, number = { number = 3 }, date = { date = 3, duration = 1, number = 1 },
+	email = { email = 3 }, cron = { cron = 3 }, url = { url = 3 }, path = { path = 3, word = 1, id = 1 },
+	text = { text = 3, word = 1.5, id = 0.5, number = 0.5, date = 0.5, duration = 0.5, email = 0.5, path = 0.5, url = 0.5, cron = 0.5,
+		mark = 0.5 },
+	id = { id = 3, number = 3, word = 1 },
+	any = { word = 2, id = 2, number = 1, email = 1, path = 1, url = 1, text = 0.5, date = 0.5, duration = 0.5 },
+}
+
+return M
