@@ -8,7 +8,7 @@
 #   make install PREFIX=/usr/local DESTDIR=    make bench   write docs/benchmarks.md
 #   make fuzz SECONDS=30  look for crashes     make coverage   lines of src/ that tests run
 #   make docs       renew the generated tables   make mutate     do the tests find random faults?
-#   make rare       a quarter of an hour on a real Slurm: 10,000 items, 200 kills, a time limit
+#   make rare       an hour on a real Slurm: 10,000 items, 200 kills, 200 cancels, 100 cuts, a third of an hour of everything
 #   make check-bare demo and check, in a Debian 12 that has git and nothing else (as root)
 #   make check-anywhere the suites in every environment of .ci/environments, recorded (as root; hours)
 #

@@ -285,14 +285,15 @@ static off_t append_path(const char *path, const char *bytes, size_t n, long mod
 	saved = errno;
 	if (at < 0)
 		(void)!ftruncate(fd, size); /* best effort: else the next line is separated from the rest */
-	xclose(&fd);
+	if (close(fd) < 0 && at >= 0 && errno != EINTR)
+		return -1; /* NFS may say as late as here, and only here, that what was written is lost */
 	errno = saved;
 	return at;
 }
 
 /* append(path, line[, mode]): the offset of the line, which ends with a newline, in a regular
- * file, made where there is none. Whole, or not at all; not durable: a power loss may take it
- * away. One process at a time may append to a file. */
+ * file, made where there is none. Whole, or not at all, unless closing the file fails, as on NFS; not durable: a
+ * power loss may take it away. One process at a time may append to a file. */
 int fs_lua_append(lua_State *L)
 {
 	const char *path = fs_path(L, 1);

@@ -8,3 +8,11 @@ load ../cli/lib/helper
 	needs_library libsqlite3.so.0
 	python3 "$ROOT/tests/fault/placed_kill.py" "$RUNNER" "$PWD" "${TIMES:-12}"
 }
+
+@test "over a shared directory like NFS, late, stale, slow and lossy, every item of a loop is done once" {
+	local status=0
+	needs_library libsqlite3.so.0
+	python3 "$ROOT/tests/fault/placed_nfs.py" "$RUNNER" "$PWD" "${TIMES:-2}" || status=$?
+	[ $status -ne 77 ] || skip "nothing can be mounted here"
+	[ $status -eq 0 ]
+}

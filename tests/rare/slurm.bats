@@ -59,6 +59,13 @@ prepare() {
 	echo "# ${lines[-1]}, in $((SECONDS - began)) s" >&3
 }
 
+@test "everything goes wrong for a third of an hour, and every item runs once" {
+	"${CC:-cc}" -D_GNU_SOURCE -shared -fPIC -fno-builtin -o clock.so "$ROOT/tests/fault/clock.c" -ldl
+	mkdir chaos
+	CLOCK=$PWD/clock.so run -0 python3 "$ROOT/tests/fault/placed_chaos.py" "$RUNNER" "$PWD/chaos" "${CHAOS:-1200}" ${SEED:+"$SEED"}
+	echo "# ${lines[-1]}" >&3
+}
+
 @test "each variable of the manual pages by itself changes nothing, or what it is meant for" {
 	run -0 python3 "$ROOT/tests/fault/placed_environment.py" "$RUNNER" "$PWD/shared" one
 	echo "# ${lines[-1]}" >&3

@@ -217,7 +217,7 @@ end
 function M.prepare(executor)
 	local name = ("check-%016x"):format(host.random() & math.maxinteger)
 	local dir = step_folder.root(executor.directory) .. "/" .. name
-	assert(fs.mkdir(dir, 448)) -- 0700
+	step_folder.make(dir)
 	return { dir = dir, token = "rn-" .. name }
 end
 

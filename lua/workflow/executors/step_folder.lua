@@ -27,6 +27,7 @@ local HEAD = 256 -- bytes: more than the first line of items has
 local NAME_MAX = 180
 local TOKEN_MAX = 60
 local MOST = 64 << 20 -- bytes of a file that is read whole
+local STALE = 10 -- times that NFS may say that a file was replaced while it was read
 
 ---@class runner.workflow.Unit
 ---@field dir string
@@ -75,10 +76,16 @@ local function folder(path)
 end
 
 local function read(path)
-	if not checked(path, "file") then
-		return nil
+	local text, message, errno
+	for _ = 1, STALE do
+		if not checked(path, "file") then
+			return nil
+		end
+		text, message, errno = fs.read(path, MOST)
+		if errno ~= "ESTALE" then
+			break
+		end
 	end
-	local text, message, errno = fs.read(path, MOST)
 	return text or errno ~= "ENOENT" and raise(("Can't read %s: %s"):format(path, message), "Make the shared directory readable") or nil
 end
 
@@ -87,14 +94,27 @@ local function decoded(path, text)
 	return type(value) == "table" and value or raise(path .. " is damaged", payload.DAMAGED, { path = path })
 end
 
----Raises RESOURCE_EXHAUSTED where there is no room, OUTPUT_FAILED for whatever else.
+local READ_ONLY = "Name a directory that you may write to, or make it writable; then resume the run"
+-- errno → code, what to do
+local UNWRITTEN = { EROFS = { "PRECONDITION", READ_ONLY }, EACCES = { "PRECONDITION", READ_ONLY }, EPERM = { "PRECONDITION", READ_ONLY },
+	ENOSPC = { "RESOURCE_EXHAUSTED", "Make room in the shared directory" }, EDQUOT = { "RESOURCE_EXHAUSTED", "Make room in the shared directory" } }
+
+---Raises what keeps a file of the shared directory from being written.
+---@param message string
+---@param errno string
+---@param context? table
+function M.raise_unwritten(message, errno, context)
+	local why = UNWRITTEN[errno] or { "OUTPUT_FAILED", "Find out what is wrong with the shared directory; then resume the run" }
+	errors.raise(why[1], message, { retryable = false, fix_required = why[2], context = context })
+end
+
+---Raises RESOURCE_EXHAUSTED where there is no room, PRECONDITION where nobody may write, OUTPUT_FAILED for whatever else.
 ---@param path string
 ---@param text string
 local function write(path, text)
 	local ok, message, errno = fs.write(path, text, FILE)
 	if not ok then
-		errors.raise(errno == "ENOSPC" and "RESOURCE_EXHAUSTED" or "OUTPUT_FAILED", message,
-			{ retryable = false, fix_required = "Make room in the shared directory", context = { path = path } })
+		M.raise_unwritten(message, errno, { path = path })
 	end
 end
 

@@ -148,11 +148,15 @@ function M.replay(path, how, visit)
 	local stat, message, errno = fs.lstat(path)
 	if errno == "ENOENT" then
 		return how.generation or 0, 0
-	elseif not stat or stat.type ~= "file" or (how.upto or 0) > stat.size then
-		raise_damaged(path, 0, message or stat.type ~= "file" and "it is a " .. stat.type or "it is shorter than it was")
+	elseif not stat or stat.type ~= "file" then
+		raise_damaged(path, 0, message or "it is a " .. stat.type)
 	end
 	local file <close> = io.open(path, "rb") or raise_damaged(path, 0, "it can't be read")
-	local state, next_line = { generation = how.generation or 0 }, lines_of(file, how.from or 0, how.upto or stat.size)
+	local size = file:seek "end" -- of the open file: what NFS says of one by its name may be a minute old
+	if (how.upto or 0) > size then
+		raise_damaged(path, 0, "it is shorter than it was")
+	end
+	local state, next_line = { generation = how.generation or 0 }, lines_of(file, how.from or 0, how.upto or size)
 	while true do
 		local line, offset = next_line()
 		if not line then
@@ -225,7 +229,8 @@ function Journal:_write(entries)
 end
 
 -- No other process writes while the fence holds. Where it doesn't (a lease of NFS has expired), a twin
--- of the same placement would go unnoticed by its generation: its lines are seen here.
+-- of the same placement would go unnoticed by its generation: its lines are seen here. So is, in front of our "begin", a line of
+-- an earlier task that was not there when we read what it had done: it counts.
 local function raise_shared(self)
 	errors.raise("CONFLICT", "Another task writes to the journal " .. self.file, { retryable = false, side_effects = "partial" })
 end
@@ -237,7 +242,7 @@ local function check_alone(self, upto)
 	local file <close> = upto > self.bytes and io.open(self.file, "rb")
 	for line in file and lines_of(file, self.bytes, upto) or nothing do
 		local list = parsed(line)
-		if list and list[1] >= self.generation then
+		if list and (list[1] >= self.generation or not self.begun) then
 			raise_shared(self)
 		end
 	end
@@ -350,6 +355,7 @@ function M.open(path, opts)
 		return nil
 	end
 	self:_write { { line = line_of(self, host.wall_ms(), "begin", opts.about), write = nothing } }
+	self.begun = true
 	return self, items
 end
 
