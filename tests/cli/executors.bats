@@ -238,6 +238,57 @@ kill_queue() {
 	rm -r queue
 }
 
+@test "a step that was ended by a signal an instant before its task was cut off, not failed: verify decides" {
+	seq 2 >items.txt
+	by_programs <<-YAML
+		- shell: echo "\$item" >>'$PWD/effects'; echo \$\$ >'$PWD/pid'; [ "\$item" != 2 ] || sleep 600.25
+		  env: { item: "\${item}" }
+		  verify: grep -qx "\$item" '$PWD/effects'
+		  idempotent: false
+	YAML
+	begin workflow run flow.yaml --timeout 60s
+	until_true grep -qs 2 effects
+	until_true recorded 'select 1 from chunks where state = "running"'
+	kill -TERM "$(cat pid)"
+	# shellcheck disable=SC2046 # one word each
+	kill -TERM $(pgrep -f "workflow chunk $PWD/")
+	finish
+	envelope 0
+	[ "$(xargs <effects)" = '1 2' ]
+}
+
+@test "a shared directory that can't be written is refused before anything is submitted, by check, too" {
+	unshare -m true 2>/dev/null || skip "no mount namespaces here"
+	seq 2 >items.txt
+	by_programs <<-YAML
+		- shell: echo "\$item"
+		  env: { item: "\${item}" }
+	YAML
+	for _ in new known; do
+		run_in_readonly workflow run flow.yaml
+		envelope 4
+		expect 'e.error.code == "PRECONDITION" and e.error.side_effects == "none" and "Read-only file system" in e.error.message'
+		run_in_readonly executor check q --file flow.yaml
+		envelope 4
+		expect 'e.error.code == "PRECONDITION" and "Read-only file system" in e.error.message'
+		[ -e "shared/runner-$(id -u)" ] || mkdir -m 700 "shared/runner-$(id -u)"
+	done
+	[ -z "$(ls queue)" ]
+}
+
+# run_in_readonly ARGS…: where nobody can write to the shared directory
+run_in_readonly() {
+	local runner=$RUNNER
+	cat >readonly.sh <<-SH
+		#!/bin/sh
+		exec unshare -m sh -c 'mount --bind shared shared && mount -o remount,ro,bind shared && exec "\$0" "\$@"' '$runner' "\$@"
+	SH
+	chmod +x readonly.sh
+	RUNNER=$PWD/readonly.sh
+	call "$@"
+	RUNNER=$runner
+}
+
 @test "a part that somebody else has cancelled fails the step with UNAVAILABLE, and resume places it again" {
 	ended_as cancelled
 	finish

@@ -64,6 +64,57 @@ queue() {
 	[ "$(wc -l <did)" -eq 2 ]
 }
 
+# confining_queue SIZES: a control group for each task, with the memory that it asked for; MEMORY is the folder of ours
+confining_queue() {
+	local top=/sys/fs/cgroup file=memory.max
+	[ ! -d $top/memory ] || top=$top/memory file=memory.limit_in_bytes
+	[ $file != memory.max ] || grep -qsw memory $top/cgroup.subtree_control || skip "no control groups for memory here"
+	MEMORY=$top/runner-test-$TOKEN
+	mkdir "$MEMORY" 2>/dev/null || skip "no control groups for memory here"
+	[ -e "$MEMORY/$file" ] || skip "no control groups for memory here"
+	[ $file != memory.max ] || echo +memory >"$MEMORY/cgroup.subtree_control"
+	queue <<-YAML
+		  - id: each
+		    on: q
+		    foreach: [1, 2, 3]
+		    chunk: 3
+		    resources: { memory: [$1] }
+		    do:
+		      - shell: 'echo \$item >>did; [ \$item != 2 ] || python3 -c "x = b\"x\" * 200000000"'
+		        env: { item: "\${item}" }
+		        idempotent: true
+	YAML
+	cat >confine <<-SH
+		#!/bin/sh
+		group=$MEMORY/\$1
+		mkdir "\$group" && echo "\$2" >"\$group/$file" && echo \$\$ >"\$group/cgroup.procs" || exit
+		shift 2 && exec "\$@"
+	SH
+	chmod +x confine
+	sed -i 's|subprocess.run(request\["argv"\]|subprocess.run([path("confine"), request["token"] + "." + str(n), request["memory"]] + request["argv"]|' q.py
+}
+
+clean_up() {
+	kill_all
+	[ -z "${MEMORY:-}" ] || rmdir "$MEMORY"/* "$MEMORY" 2>/dev/null || true
+}
+
+@test "a step's program that the kernel kills for want of memory has its task placed again with more of it" {
+	confining_queue "100M, 600M"
+	call workflow run flow.yaml
+	envelope 0
+	[ "$(xargs <did)" = '1 2 2 3' ]
+	[ "$(cut -d' ' -f3 asked | xargs)" = '100M 600M' ]
+}
+
+@test "where there is no more memory to ask for, a step that the kernel kills says so" {
+	confining_queue 100M
+	call workflow run flow.yaml
+	[ "$status" -ne 0 ]
+	expect 'e.error.code == "RESOURCE_EXHAUSTED" and e.error.context.step_key == "each[2].1" and "out of memory" in e.error.message'
+	[ "$(xargs <did)" = '1 2' ]
+}
+
 @test "when there is no more memory to ask for the step fails, and a resumed run asks for the most" {
 	queue out_of_memory out_of_memory <<-'YAML'
 		  - { on: q, shell: "true", timeout: 1s, resources: { memory: [1G, 2G] } }

@@ -92,6 +92,35 @@ prepare() {
 	grep -q 'DUE TO TIME LIMIT' shared/runner-*/*/*/*.out
 }
 
+@test "a step's program that has too little memory gives its task the next size, where Slurm has control groups" {
+	mkdir /sys/fs/cgroup/memory/runner-test 2>/dev/null || skip "no control groups for memory here"
+	rmdir /sys/fs/cgroup/memory/runner-test
+	mkdir confined shared
+	printf '%s\n' CgroupPlugin=cgroup/v1 CgroupMountpoint=/sys/fs/cgroup ConstrainRAMSpace=yes ConstrainSwapSpace=yes >confined/cgroup.conf
+	local whole=$CLUSTER CLUSTER=$PWD/confined
+	printf '%s\n' TaskPlugin=task/cgroup ProctrackType=proctrack/cgroup SelectTypeParameters=CR_CPU_Memory | slurm up 1 2
+	CLEAN_ENV+=(SLURM_CONF="$CLUSTER/slurm.conf")
+	site 'memory = { "100M", "600M" }'
+	seq 3 >items.txt
+	workflow flow <<-YAML
+		name: flow
+		commands:
+		  - id: each
+		    foreach: { file: items.txt }
+		    on: c
+		    chunk: 3
+		    do:
+		      - shell: 'echo "\$item \$SLURM_MEM_PER_NODE" >>effects; [ "\$item" != 2 ] || python3 -c "x = b\"x\" * 200000000"'
+		        env: { item: "\${item}" }
+		        idempotent: true
+	YAML
+	call workflow run flow.yaml --timeout 2m
+	slurm down
+	CLUSTER=$whole
+	envelope 0
+	[ "$(xargs <effects)" = '1 100 2 100 2 600 3 600' ]
+}
+
 @test "an item that has to wait for minutes gives its node back until then" {
 	seq 2 >items.txt
 	cat >item.sh <<-SH

@@ -35,6 +35,7 @@ local EVERYTHING = "none" -- capture_limit, as the file writes it
 ---@field retries integer? what is left of --retries
 ---@field retry_delay_ms integer? --retry-delay
 ---@field wait_here_ms integer? a longer wait of an item is left to the coordinator
+---@field sizes integer? of memory that its executor has
 
 -- --- steps ---------------------------------------------------------------------------------------
 
@@ -357,7 +358,7 @@ function M.unpack(about, private, dir)
 	return {
 		run = about.run, key = about.key, step = unfold(part "step"), seed = about.seed, secrets = private.secrets,
 		place = { prefix = about.prefix, suffix = about.suffix, scope = scope },
-		workflow = { name = about.workflow, path = about.path, claude = claude }, wait_here_ms = about.wait_here_ms,
+		workflow = { name = about.workflow, path = about.path, claude = claude }, wait_here_ms = about.wait_here_ms, sizes = about.sizes,
 		retries = about.retries, retry_delay_ms = about.retry_delay_ms,
 		settings = { cwd = about.cwd, errexit = about.errexit, env = private.env, claude = claude },
 	}

@@ -70,29 +70,6 @@ local function of_result(c, chunk, result)
 		ended_ms = math.min(result.ended_ms or wall, wall), due_ms = wait and wall + wait, due_at = wait and c.world.now() + wait, why = false }
 end
 
----A chunk has a result: its journal, its rows and its state in one transaction.
----@param c runner.workflow.Coordinator
----@param chunk runner.workflow.ChunkRow
----@param result {state: string, wake_ms: integer?}
-function M.import(c, chunk, result)
-	chunk.seen_at = chunk.seen_at or c.world.now()
-	if c.world.now() - chunk.seen_at < STALE_MS and not c.world.unit:is_whole(chunk.chunk, result) then
-		return
-	end
-	chunk.seen_at = nil
-	local changes = of_result(c, chunk, result)
-	local imported = c.world.import(chunk, function(db)
-		write(c, db, chunk, changes)
-	end)
-	left(c, chunk, changes)
-	if chunk.state == "completed" then
-		c.over[chunk.chunk], c.completed = chunk.generation, c.completed + 1
-		c.over_now(c, chunk.chunk, imported)
-	elseif chunk.state ~= "planned" then
-		failed(c, chunk, imported.error)
-	end
-end
-
 -- It is over, and left nothing.
 local function conclude(c, chunk, verdict, seen)
 	if verdict == "cancelled" and c.placements[chunk.token].why == "cancelled" then
@@ -109,6 +86,32 @@ local function conclude(c, chunk, verdict, seen)
 		failed(c, chunk, errors.new(after.code, ("Part %d of the step was given up: %s"):format(chunk.chunk, why),
 			{ retryable = false, side_effects = "partial",
 				context = { chunk = chunk.chunk, failures = chunk.failures, transient = after.transient } }))
+	end
+end
+
+---A chunk has a result: its journal, its rows and its state in one transaction.
+---@param c runner.workflow.Coordinator
+---@param chunk runner.workflow.ChunkRow
+---@param result {state: string, wake_ms: integer?}
+function M.import(c, chunk, result)
+	if result.state == "memory" then
+		return conclude(c, chunk, "memory", { task = { ended = "out_of_memory" } })
+	end
+	chunk.seen_at = chunk.seen_at or c.world.now()
+	if c.world.now() - chunk.seen_at < STALE_MS and not c.world.unit:is_whole(chunk.chunk, result) then
+		return
+	end
+	chunk.seen_at = nil
+	local changes = of_result(c, chunk, result)
+	local imported = c.world.import(chunk, function(db)
+		write(c, db, chunk, changes)
+	end)
+	left(c, chunk, changes)
+	if chunk.state == "completed" then
+		c.over[chunk.chunk], c.completed = chunk.generation, c.completed + 1
+		c.over_now(c, chunk.chunk, imported)
+	elseif chunk.state ~= "planned" then
+		failed(c, chunk, imported.error)
 	end
 end
 

@@ -94,17 +94,18 @@ local function decoded(path, text)
 	return type(value) == "table" and value or raise(path .. " is damaged", payload.DAMAGED, { path = path })
 end
 
-local READ_ONLY = "Name a directory that you may write to, or make it writable; then resume the run"
--- errno → code, what to do
-local UNWRITTEN = { EROFS = { "PRECONDITION", READ_ONLY }, EACCES = { "PRECONDITION", READ_ONLY }, EPERM = { "PRECONDITION", READ_ONLY },
-	ENOSPC = { "RESOURCE_EXHAUSTED", "Make room in the shared directory" }, EDQUOT = { "RESOURCE_EXHAUSTED", "Make room in the shared directory" } }
+-- What keeps a file from being written → code, and what to do
+local FULL = { "RESOURCE_EXHAUSTED", "Make room in the shared directory" }
+local READ_ONLY = { "PRECONDITION", "Make the shared directory writable, or name another one" }
+local OTHERWISE = { "OUTPUT_FAILED", "Find out what is wrong with the shared directory" }
+local UNWRITTEN = { ENOSPC = FULL, EDQUOT = FULL, EROFS = READ_ONLY, EACCES = READ_ONLY, EPERM = READ_ONLY }
 
 ---Raises what keeps a file of the shared directory from being written.
 ---@param message string
 ---@param errno string
 ---@param context? table
 function M.raise_unwritten(message, errno, context)
-	local why = UNWRITTEN[errno] or { "OUTPUT_FAILED", "Find out what is wrong with the shared directory; then resume the run" }
+	local why = UNWRITTEN[errno] or OTHERWISE
 	errors.raise(why[1], message, { retryable = false, fix_required = why[2], context = context })
 end
 
@@ -192,7 +193,7 @@ function M.create(run, step, key, place, executor, number, earlier)
 	end
 	M.make(dir)
 	local about, private = payload.pack(run, step, key, place, dir)
-	about.number, about.wait_here_ms = number, executor.wait_here_ms
+	about.number, about.wait_here_ms, about.sizes = number, executor.wait_here_ms, #(executor.memory or {})
 	write(dir .. "/secrets.json", codec.encode("data", private))
 	write(dir .. "/unit.json", codec.encode("data", about))
 	return of(dir, about)
@@ -374,11 +375,11 @@ function Unit:fence(chunk)
 	return holder and "held" or "free"
 end
 
-local STATES = { completed = true, failed = true, parked = true, doubt = true }
+local STATES = { completed = true, failed = true, parked = true, doubt = true, memory = true }
 
 ---@class runner.workflow.ChunkResult
 ---@field generation integer
----@field state "completed"|"failed"|"parked"|"doubt"
+---@field state "completed"|"failed"|"parked"|"doubt"|"memory" memory: it needs more, which there is
 ---@field bytes integer of the journal that it stands on
 ---@field wake_ms integer? of a parked one: when its first item goes on, ms since the epoch
 ---@field wait_ms integer? how long that is after its end

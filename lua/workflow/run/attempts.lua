@@ -184,6 +184,21 @@ local function request_of(run, turn)
 	return kinds[turn.step.kind].request(turn.step, turn.scope, run.settings, cost.carried(run, turn))
 end
 
+local SIGNALS = { 1, 2, 9, 15, SIGHUP = 1, SIGINT = 2, SIGKILL = 9, SIGTERM = 15 }
+for i = 1, 4 do
+	SIGNALS[128 + SIGNALS[i]] = true -- so a shell ends whose program was killed
+end
+local OWN_END_MS, PLACED_END_MS = 1000, 100
+
+-- Who ends runner by a signal may end its steps as well, an instant earlier: systemd, a queue, at its time limit too. Such a step
+-- has not failed, it was cut off: our own end comes while we wait here.
+local function await_own_end(run, result)
+	local killed = SIGNALS[result.signal or result.status or 0]
+	if not result.ok and not result.timed_out and (killed or run.park) then
+		scheduler.sleep(killed and OWN_END_MS or PLACED_END_MS)
+	end
+end
+
 -- Committed, then started; the outcome, masked.
 local function run_once(run, turn)
 	local made, request = pcall(request_of, run, turn)
@@ -210,7 +225,12 @@ local function run_once(run, turn)
 	request.tag = { turn = turn, started = host.wall_ms() }
 	outputs.prepare(run, turn, request)
 	local result = scheduler.process(request)
+	await_own_end(run, result)
+	local starved = run.park and run.starved(result)
 	local outcome = judge(run, turn, request, result)
+	if starved then
+		outcome.code, outcome.message = "RESOURCE_EXHAUSTED", outcome.message .. ": its task is out of memory"
+	end
 	if result.timed_out then
 		outcome.limit_ms = request.timeout_ms
 		events.timed_out(run, turn, outcome)

@@ -31,6 +31,7 @@ local LOOK_MS = 5000 -- is the chunk still ours?
 -- --- the run, as the engine knows it -------------------------------------------------------------------
 
 local PARKED = errors.new("CANCELLED", "The step waits for longer than its task")
+local STARVED = errors.new("CANCELLED", "The step needs more memory than its task has")
 
 -- Of the steps right in an item, or of the step itself, a long wait is left to the coordinator.
 local function parking(task)
@@ -44,6 +45,33 @@ local function parking(task)
 	end
 end
 
+-- How many processes the kernel has killed for want of memory in our control group; nil: it doesn't say.
+local function kills_for_memory()
+	local groups = fs.read "/proc/self/cgroup" or ""
+	local own, older = groups:match "0::([^\n]*)", groups:match ":memory:([^\n]*)"
+	local text = older and fs.read(("/sys/fs/cgroup/memory%s/memory.oom_control"):format(older))
+		or own and fs.read(("/sys/fs/cgroup%s/memory.events"):format(own))
+	return text and math.tointeger(tonumber(text:match "oom_kill (%d+)"))
+end
+
+-- Was a step killed for want of memory? Where the executor has more to give, the task ends.
+local function starving(task)
+	local before = kills_for_memory()
+	return function(result)
+		local kills = (result.signal == "SIGKILL" or result.status == 137) and kills_for_memory()
+		if not kills or kills == before then
+			return false
+		end
+		before = kills
+		if task.memory < (task.payload.sizes or 0) then
+			task.starved = STARVED
+			task.stop:open()
+			scheduler.gate():wait()
+		end
+		return true
+	end
+end
+
 local function assemble(task)
 	local payload, options = task.payload, task.options
 	local mask, hide = masks.masker(payload.secrets)
@@ -52,7 +80,7 @@ local function assemble(task)
 	return {
 		id = payload.run, workflow = payload.workflow, scope = payload.place.scope, seed = payload.seed, mask = mask, hide = hide,
 		in_doubt = {}, mark_done = options.mark_done or {}, retry_in_doubt = options.retry_in_doubt, settled = {}, failures = {}, done = 0,
-		budget = cost.budget(0), secrets = payload.secrets, settings = payload.settings, park = parking(task),
+		budget = cost.budget(0), secrets = payload.secrets, settings = payload.settings, park = parking(task), starved = starving(task),
 		lock = { handle = function() return task.fence end },
 	}
 end
@@ -104,7 +132,7 @@ end
 local function watch(task, run)
 	scheduler.spawn(function()
 		task.stop:wait()
-		error(run.db.dead, 0)
+		error(task.starved or run.db.dead, 0)
 	end)
 	scheduler.spawn(function()
 		while true do
@@ -248,11 +276,13 @@ local function work(run, task)
 	return task.loop and run_items(run, task) or run_alone(run, task)
 end
 
--- A doubt, and what keeps the steps from running here, are results; that nothing can be written
--- any more is none.
+-- A doubt, what keeps the steps from running here, and too little memory are results; that nothing can be
+-- written any more is none.
 local function outcome_of(run, ok, value)
 	if ok then
 		return value
+	elseif value == STARVED then
+		return { state = "memory" }
 	elseif type(value) == "userdata" or run.db.dead then
 		error(run.db.dead or value, 0)
 	elseif run.doubt then
@@ -283,7 +313,8 @@ end
 local function cut_off(run)
 	engine.collect(run)
 	if not run.db.dead then
-		run.db:stop(run.id, "cut_off")
+		run.db.on_dead = function() end -- nothing is left that could be stopped
+		pcall(run.db.stop, run.db, run.id, "cut_off") -- which who was replaced meanwhile can't
 	end
 end
 

@@ -259,7 +259,7 @@ local function append(self, text)
 	end
 	if message then
 		errors.raise((errno == "ENOSPC" or errno == "EDQUOT") and "RESOURCE_EXHAUSTED" or "OUTPUT_FAILED", message,
-			{ retryable = false, side_effects = "partial", fix_required = "Make room in the shared directory" })
+			{ retryable = false, side_effects = "partial", fix_required = "Find out what is wrong with the shared directory: is it full?" })
 	end
 	check_alone(self, at)
 	self.bytes = at + #text

@@ -208,6 +208,19 @@ describe("a look at what was submitted", function()
 		assert.matches("^submitted 0; left 0, ", look(c, tasks("ended", "running"))) -- import says what is wrong with it
 	end)
 
+	it("places a task again with more memory that has seen a step killed for want of it, whatever the queue says", function()
+		local c = coordinator "submitted"
+		c.world.executor.memory = { "1G", "2G" }
+		c.results[1] = { generation = 7, state = "memory" }
+		local chunk = c.chunks[1]
+		assert.equal("submitted 0; left 0, running 0", look(c, tasks("running", "running")))
+		assert.same({ "planned", 2 }, { chunk.state, chunk.memory })
+		c.results[2] = { generation = 7, state = "memory" }
+		c.chunks[2].memory = 2
+		look(c, tasks("running", "running"))
+		assert.equal("RESOURCE_EXHAUSTED", c.problem.code)
+	end)
+
 	it("takes a result before a task that waits in the queue", function()
 		local c = coordinator "submitted"
 		c.results[1] = { generation = 6, state = "completed" } -- of an earlier generation

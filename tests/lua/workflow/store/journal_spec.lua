@@ -101,6 +101,17 @@ describe("a chunk that stays its task's", function()
 	end)
 end)
 
+describe("a line of an earlier task that was not there when its journal was read", function()
+	it("ends the task in front of its own: it counts", function()
+		begun()
+		local behind = function()
+			assert(fs.append(path, '[1,5,"item",1,{}]\n', 384))
+		end
+		raises_conflict(journal.open, path, { run = RUN, workflow = "flow", generation = 2, about = {}, mine = function() return true end,
+			on_dead = function() end, check = behind })
+	end)
+end)
+
 describe("what a chunk may say something of", function()
 	it("is the steps of its own items", function()
 		local mine = journal.keys_of { key = "each", loop = true, first = 3, count = 2 }
