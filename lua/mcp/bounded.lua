@@ -25,16 +25,20 @@ local KEPT_MAX = 256 -- tasks
 local kept = 0
 local of_tasks, tasks_kept = {}, 0 ---@type table<string, table> what was kept of a task → where it is
 
-local function size(value)
+---@param value any
+---@return integer bytes in a message
+function M.size(value)
 	return #visible.encode(value)
 end
+local size = M.size
 
 ---Most bytes of a result: what whoever starts the server has asked for, or the default, less what stands around it.
 ---@param around? any
 ---@return integer
-local function room(around)
+function M.room(around)
 	return (budget.most or M.DEFAULT) - math.max(FRAME, around and size(around) + FRAME // 2 or 0)
 end
+local room = M.room
 
 -- --- results of tools -----------------------------------------------------------------------
 
@@ -217,6 +221,19 @@ end
 
 -- --- parts of a text -------------------------------------------------------------------------
 
+---A resource that has these bytes for a day; nil: there is room for them in a message, or they can't be kept.
+---@param bytes string
+---@param kind string
+---@return string? uri
+function M.uri_of(bytes, kind)
+	if #bytes * 4 // 3 <= room() // 8 then
+		return nil
+	end
+	kept = kept + 1
+	local path = host.keep(("%s.%d.%s"):format(attempt.launch.request_id, kept, kind == "application/json" and "json" or "txt"), bytes)
+	return path and attachments.URI .. path:match "[^/]+$" or nil
+end
+
 -- As much of a text as has room, up to a border between characters.
 local function part_of_text(text, from, most)
 	local n = math.min(#text - from, most)
@@ -234,15 +251,16 @@ end
 ---@param bytes string
 ---@param kind string
 ---@param from integer bytes before it
+---@param rest? string the resource that has the following parts; nil: this one
 ---@return table? result nil: there is no such part
-function M.part(uri, bytes, kind, from)
+function M.part(uri, bytes, kind, from, rest)
 	local most, is_text = room { uri, uri }, media.is_text(bytes)
 	if from > 0 and from >= #bytes or is_text and utf8.offset(bytes, 0, from + 1) ~= from + 1 then
 		return nil
 	end
 	local part = is_text and part_of_text(bytes, from, most) or bytes:sub(from + 1, from + most // 4 * 3)
 	local next_byte = from + #part
-	local more = next_byte < #bytes and { ["runner/bytes"] = #bytes, ["runner/next"] = ("%s?from=%d"):format(uri, next_byte) } or nil
+	local more = next_byte < #bytes and { ["runner/bytes"] = #bytes, ["runner/next"] = ("%s?from=%d"):format(rest or uri, next_byte) } or nil
 	return { contents = json.array { { uri = from > 0 and ("%s?from=%d"):format(uri, from) or uri, mimeType = kind,
 		[is_text and "text" or "blob"] = is_text and part or encoding.base64(part), _meta = more } } }
 end

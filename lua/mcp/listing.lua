@@ -66,14 +66,16 @@ function M.has_prompts(settings, row)
 	return row.listing ~= "job" or settings.builtin or is_picked(settings, row.command)
 end
 
----The tools among the rows, in their order.
+---The tools among the rows, or those of a role, in their order.
 ---@param settings runner.mcp.Settings
 ---@param rows runner.mcp.Row[]
+---@param role? "prompt"|"resource"
 ---@return runner.mcp.Row[]
-function M.chosen(settings, rows)
+function M.chosen(settings, rows, role)
 	local out = {}
 	for _, row in ipairs(rows) do
-		out[#out + 1] = M.has(settings, row) and row or nil
+		local has = not role and M.has(settings, row) or role and row.role == role and is_chosen(settings, row.command)
+		out[#out + 1] = has and row or nil
 	end
 	return out
 end

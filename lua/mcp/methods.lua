@@ -24,7 +24,7 @@ local LIST_MS, DISCOVER_MS = 10000, 3600000
 -- --- the beginning --------------------------------------------------------------------------
 
 local function capabilities(caller)
-	local out = { tools = { listChanged = true }, resources = {}, prompts = {} }
+	local out = { tools = { listChanged = true }, resources = {}, prompts = {}, completions = {} }
 	if caller.modern then
 		out.extensions = { [era.TASKS] = {} }
 		return out
@@ -91,8 +91,9 @@ M.rows = {
 	["resources/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("resources", "list") },
 	["resources/templates/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("resources", "templates") },
 	["resources/read"] = { modern = true, legacy = true, fresh_ms = 0, handle = of("resources", "read") },
-	["prompts/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("resources", "list_prompts") },
-	["prompts/get"] = { modern = true, legacy = true, handle = of("resources", "get_prompt") },
+	["prompts/list"] = { modern = true, legacy = true, fresh_ms = LIST_MS, handle = of("prompts", "list") },
+	["prompts/get"] = { modern = true, legacy = true, handle = of("prompts", "get") },
+	["completion/complete"] = { modern = true, legacy = true, handle = of("prompts", "complete") },
 	["subscriptions/listen"] = { modern = true, at_once = true, handle = of("notifications", "listen") },
 }
 

@@ -1,15 +1,15 @@
--- resources: what an agent may read beside the tools: the project's pages, what each tool is, and the reports of workflow
--- runs, which are read by the commands that show them, so a policy holds. And the prompts: the examples of the tools, as
--- messages that a person picks for the model.
+-- resources: what an agent may read beside the tools: the project's pages, what each tool is, the reports of workflow
+-- runs, and what commands say that are resources (mcp = { resource = URI }). Commands are called, so a policy holds.
 
+local answer = require "runner.mcp.answer"
 local attachments = require "runner.mcp.attachments"
 local attempt = require "runner.core.attempt"
 local bounded = require "runner.mcp.bounded"
 local encoding = require "runner.core.encoding"
 local fs = require "runner.fs"
 local json = require "runner.json"
-local listing = require "runner.mcp.listing"
 local lists = require "runner.mcp.lists"
+local prompts = require "runner.mcp.prompts"
 local rpc = require "runner.mcp.rpc"
 local visible = require "runner.core.visible"
 
@@ -103,6 +103,15 @@ local function add_runs(server, r, rows, out)
 	end
 end
 
+-- Those that commands are: a URI with {NAME} is a template.
+local function add_declared(server, templates, out)
+	for _, row in ipairs(server:rows(false, "resource") or {}) do
+		local is_template = row.uri:find("{", 1, true) ~= nil
+		out[#out + 1] = is_template == templates and { [templates and "uriTemplate" or "uri"] = row.uri, name = row.tool.name,
+			title = row.tool.title, description = row.tool.description, mimeType = row.mime_type } or nil
+	end
+end
+
 ---resources/list.
 ---@param server runner.mcp.Server
 ---@param r runner.mcp.Request
@@ -117,6 +126,7 @@ function M.list(server, r)
 	add_documents(server, out)
 	add_commands(rows, out)
 	add_runs(server, r, rows, out)
+	add_declared(server, false, out)
 	return { resources = out }
 end
 
@@ -132,7 +142,9 @@ function M.templates(server, r)
 	end
 	local run = { uriTemplate = RUNS .. "{id}", name = "run", title = "Report of a workflow run", mimeType = JSON }
 	local rest = { uriTemplate = attachments.URI .. "{name}", name = "answer", title = "A file of an answer, or what it had no room for" }
-	return { resourceTemplates = json.array { rest, lists.has(rows, "workflow.show") and run or nil } }
+	local out = json.array { rest, lists.has(rows, "workflow.show") and run or nil }
+	add_declared(server, true, out)
+	return { resourceTemplates = out }
 end
 
 -- --- one of them -------------------------------------------------------------------------------
@@ -168,6 +180,52 @@ end
 
 local READERS = { [attachments.URI] = read_answer, [DOCS] = read_document, [COMMANDS] = read_command, [RUNS] = read_run }
 
+-- --- those that commands are --------------------------------------------------------------------
+
+-- The arguments that a URI names; nil: it is none of this template's.
+local function arguments_in(template, uri)
+	local names, out = {}, {}
+	local pattern = template:gsub("[%^%$%(%)%%%.%[%]%*%+%-%?]", "%%%0"):gsub("{([%w_]+)}", function(name)
+		names[#names + 1] = name
+		return "([^/?#]+)"
+	end)
+	local found = table.pack(uri:match("^" .. pattern .. "$"))
+	for i, name in ipairs(found[1] and names or {}) do
+		out[name] = encoding.from_percent(found[i])
+		if not out[name] or not utf8.len(out[name]) then
+			return nil
+		end
+	end
+	return found[1] and out or nil
+end
+
+-- The file that the command attaches, or what it returns: a text as it is, anything else as JSON.
+local function content_of(envelope, row)
+	local link = attachments.links(answer.of(envelope).structuredContent)[1]
+	if link then
+		local bytes = attachments.read(link.uri)
+		return bytes, row.mime_type or link.mimeType, link.uri
+	end
+	local data = visible.value(envelope.data)
+	local text = type(data) == "table" and type(data.value) == "string" and next(data, next(data)) == nil and data.value
+	return text or assert(json.encode(data)), row.mime_type or text and "text/plain" or JSON
+end
+
+---@return table? result nil: no command is this resource
+---@return runner.mcp.Fault? fault
+local function read_declared(server, uri, r)
+	for _, row in ipairs(server:rows(false, "resource") or {}) do
+		local arguments = arguments_in(row.uri, uri)
+		local envelope = arguments and server:execute(r, { command = row.command, arguments = prompts.values(row, arguments) })
+		if envelope and envelope.ok then
+			local bytes, kind, kept = content_of(envelope, row)
+			return bytes and bounded.part(uri, bytes, kind, 0, kept or bounded.uri_of(bytes, kind))
+		elseif envelope and envelope.error.code ~= "NOT_FOUND" then
+			return nil, prompts.failure(envelope)
+		end
+	end
+end
+
 ---resources/read.
 ---@param server runner.mcp.Server
 ---@param r runner.mcp.Request
@@ -181,69 +239,15 @@ function M.read(server, r)
 	local name, from = uri:match "^(.*)%?from=(%d+)$"
 	name, from = name or uri, math.tointeger(tonumber(from or 0))
 	local read = READERS[name:match "^runner://%l+/" or ""]
-	local text, kind
+	local part, text, kind, fault
 	if read then
 		text, kind = read(server, name, r)
+		part = text and from and bounded.part(name, text, kind, from)
+	elseif not uri:find "^runner:" then
+		part, fault = read_declared(server, uri, r)
 	end
-	local part = text and from and bounded.part(name, text, kind, from)
-	return part, not part and rpc.fault(r.caller.modern and rpc.INVALID_PARAMS or rpc.RESOURCE_NOT_FOUND, "Resource not found",
-		{ uri = uri }) or nil
-end
-
--- --- prompts ---------------------------------------------------------------------------
-
--- Each example of each tool: its name, the row, the example.
-local function each_example(server, rows, visit)
-	for _, row in ipairs(rows) do
-		for i, example in ipairs(listing.has_prompts(server.settings, row) and row.examples or {}) do
-			visit(("%s-%d"):format(row.tool.name, i), row, example)
-		end
-	end
-end
-
----prompts/list.
----@param server runner.mcp.Server
----@param r runner.mcp.Request
----@return table? result
----@return runner.mcp.Fault? fault
-function M.list_prompts(server, r)
-	local rows, fault = lists.rows(server, r, true)
-	if not rows then
-		return nil, fault
-	end
-	local prompts = json.array {}
-	each_example(server, rows, function(name, row, example)
-		prompts[#prompts + 1] = { name = name, title = ("%s: %s"):format(row.tool.title, example.description), description = example.command }
-	end)
-	return { prompts = prompts }
-end
-
-local function text_of(row, example)
-	return ("%s. Use the tool %s: its arguments are those of the command line `%s`."):format(example.description,
-		row.tool.name, example.command)
-end
-
----prompts/get.
----@param server runner.mcp.Server
----@param r runner.mcp.Request
----@return table? result
----@return runner.mcp.Fault? fault
-function M.get_prompt(server, r)
-	local rows, fault = server:rows(false)
-	if not rows then
-		return nil, fault
-	end
-	local found
-	each_example(server, rows, function(name, row, example)
-		if name == r.params.name then
-			found = { description = example.description,
-				messages = json.array { { role = "user", content = { type = "text", text = text_of(row, example) } } } }
-		end
-	end)
-	if not found then
-		return nil, rpc.fault(rpc.INVALID_PARAMS, "Unknown prompt: " .. tostring(r.params.name))
-	end
-	return found
+	return part, not part and (fault or rpc.fault(r.caller.modern and rpc.INVALID_PARAMS or rpc.RESOURCE_NOT_FOUND, "Resource not found",
+		{ uri = uri })) or nil
 end
 
 return M

@@ -95,16 +95,17 @@ function Server:notify(r, method, params, may_drop)
 	end
 end
 
----The tools of this server.
+---The tools of this server, or the commands that are prompts or resources.
 ---@param exact boolean
+---@param role? "prompt"|"resource"
 ---@return runner.mcp.Row[]? rows
 ---@return runner.mcp.Fault? fault
-function Server:rows(exact)
+function Server:rows(exact, role)
 	local rows, why = self.outside.rows(exact)
 	if not rows then
 		return nil, rpc.fault(rpc.INTERNAL_ERROR, "The commands can't be read: " .. why)
 	end
-	return require("runner.mcp.listing").chosen(self.settings, rows)
+	return require("runner.mcp.listing").chosen(self.settings, rows, role)
 end
 
 local function named(rows, name)

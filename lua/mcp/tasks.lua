@@ -46,6 +46,14 @@ local function result_of(task)
 	return task.result or answer.of(task.envelope)
 end
 
+-- What the extension calls an error of the protocol: the call has no answer of its command's own.
+local BROKEN = tables.set "COMMAND_CRASHED INTERNAL_ERROR JOB_LOST"
+
+local function is_broken(task)
+	local e = not task.running and task.envelope and task.envelope.error
+	return type(e) == "table" and BROKEN[e.code] or false
+end
+
 ---@param task runner.mcp.Task
 ---@param modern boolean
 ---@return string
@@ -55,7 +63,7 @@ local function status_of(task, modern)
 	elseif task.cancelled then
 		return "cancelled"
 	end
-	return (modern or not result_of(task).isError) and "completed" or "failed"
+	return (modern and not is_broken(task) or not result_of(task).isError) and "completed" or "failed"
 end
 
 local function message_of(task)
@@ -268,6 +276,10 @@ function M.get(server, r)
 	local out = shown(task, server.outside.tasks, r.caller.modern)
 	if out.status == "completed" and r.caller.modern then
 		out.result, r.command, r.task = result_of(task), task.command, task.id
+	elseif out.status == "failed" and r.caller.modern then
+		local e = result_of(task).structuredContent.error
+		out.error = rpc.fault(rpc.INTERNAL_ERROR, notifications.cut(e.message), { code = e.code, retryable = e.retryable,
+			side_effects = e.side_effects, suggestion = e.suggestion })
 	end
 	return out
 end

@@ -10,6 +10,7 @@ local json = require "runner.json"
 local listings = require "runner.mcp.listing"
 local payload_schema = require "runner.tools.payload_schema"
 local portable_schema = require "runner.core.portable_schema"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -29,6 +30,10 @@ local NAME_MAX = 128 -- characters, by server/tools.mdx
 ---@field task? "any"|"long" it can be a task; "long": it may take longer than a client would wait for it
 ---@field examples {description: string, command: string}[]
 ---@field keywords? string[] what else somebody may search for
+---@field role? "prompt"|"resource" it is no tool but that
+---@field uri? string of a resource, with {NAME} for arguments
+---@field mime_type? string of a resource
+---@field arguments? {name: string, description: string?, required: boolean?}[] of a prompt
 ---@field tool table a Tool, as tools/list has it
 
 -- --- whether it may be one ------------------------------------------------------------------
@@ -43,6 +48,8 @@ local function listing(command, listed)
 	local builtin = listed.builtin and listings.of_builtin(listed.name)
 	if command.mcp == false then
 		return NEVER, "it declares mcp = false"
+	elseif command.mcp and command.mcp ~= true then
+		return NEVER, "it is a prompt or a resource"
 	elseif command.requires_person then
 		return NEVER, "only a person may run it"
 	elseif command.raw then
@@ -105,6 +112,27 @@ local function output_schema(command)
 		required = { "ok", "data", "error", "warnings", "meta" },
 		["if"] = RESULT, ["then"] = { properties = { data = portable_schema.of(command.output_schema, "#/then/properties/data") } },
 	}
+end
+
+-- --- prompts and resources ------------------------------------------------------------------
+
+local function arguments(command, input)
+	local out, required = json.array {}, tables.set(table.concat(input.required or {}, " "))
+	for _, row in ipairs(command.args) do
+		out[#out + 1] = input.properties[row.name] and { name = row.name, description = row.description, required = required[row.name] } or nil
+	end
+	return out
+end
+
+-- What a command is in place of a tool.
+local function add_role(row, command, input)
+	local role = not (command.requires_person or command.raw) and command.mcp
+	if role == "prompt" then
+		row.role, row.arguments = role, arguments(command, input)
+	elseif type(role) == "table" then
+		row.role, row.uri, row.mime_type = "resource", role.resource, role.mime_type
+	end
+	return row
 end
 
 -- --- one tool -------------------------------------------------------------------------------
@@ -176,7 +204,7 @@ local function row_of(command, listed, config)
 	local input, added = input_schema(command, config)
 	local words = command_line.typed(listed.name)
 	local asked = attempt.policy and require("runner.project.caller_policy").asks(listed.name, listed.path)
-	return {
+	return add_role({
 		command = listed.name, danger_level = asked and "destructive" or command.danger_level, asked = asked and command.danger_level or nil,
 		listing = may, reason = reason, path = listed.path,
 		secrets = secrets(command), places = places(command), added = added, safe_default = command.safe_default or false,
@@ -184,7 +212,7 @@ local function row_of(command, listed, config)
 		tool = { name = listed.name, title = words, description = command.description, inputSchema = input,
 			outputSchema = output_schema(command), annotations = annotations(command),
 			_meta = { ["runner/command"] = words, ["runner/danger_level"] = command.danger_level } },
-	}
+	}, command, input)
 end
 
 -- --- all ------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@
 ---@field subprocess? {binary: string, user_controlled_args?: string[], hardcoded_args?: string[]} the program that it passes arguments to: those that user_controlled_args names are refused with shell characters or line breaks
 ---@field option_placement? "any"|"strict" strict: behind the first positional argument nothing is an option; default any
 ---@field output_schema? table JSON Schema (draft 07) of the result; a result that breaks it comes with a warning
----@field mcp? boolean false: it is no tool of agents (runner mcp serve)
+---@field mcp? boolean|"prompt"|{resource: string, mime_type: string?} what it is to agents (runner mcp serve): false: nothing; "prompt": no tool but a prompt, whose text it returns; resource: no tool but what a URI names, in which {NAME} stands for an argument
 ---@field keywords? string[] what else a caller may call it, for searches: { "rollout", "go live" }
 ---@field introduced_in? string the version that brought it
 ---@field deprecated_in? string the version since which it should not be used: callers get a warning

@@ -180,9 +180,9 @@ with Server(tasks=True) as s:
         except OSError:
             return False
     os.kill(next(filter(holds, processes())), signal.SIGKILL)
-    until(lambda: s.ask("tasks/get", {"taskId": task})["result"]["status"] == "completed")
-    result = s.ask("tasks/get", {"taskId": task})["result"]["result"]
-    assert result["isError"] and result["structuredContent"]["error"]["code"] == "JOB_LOST", result
+    until(lambda: s.ask("tasks/get", {"taskId": task})["result"]["status"] == "failed")
+    result = s.ask("tasks/get", {"taskId": task})["result"]
+    assert "result" not in result and (result["error"]["code"], result["error"]["data"]["code"]) == (-32603, "JOB_LOST"), result
     assert s.ask("tasks/get", {"taskId": task}, modern=False)["result"]["status"] == "failed"
 PY
 }

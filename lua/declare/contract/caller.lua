@@ -71,6 +71,41 @@ local function versions(v)
 	return next(out) and out or nil
 end
 
+-- What a command is to a client of MCP beside a tool: a prompt, or the resource of a URI, in which {NAME} stands for an argument.
+local function mcp_role(v)
+	local uri, kind = type(v) == "table" and v.resource, type(v) == "table" and v.mime_type
+	for key in next, type(v) == "table" and v or {} do
+		if key ~= "resource" and key ~= "mime_type" then
+			return nil
+		end
+	end
+	if not uri then
+		return (type(v) == "boolean" or v == "prompt") and v or nil
+	end
+	local fits = type(uri) == "string" and #uri <= 1024 and uri:find "^%l[%l%d+.-]*://[%w%-._~!$&'()*+,;=:@/%%{}]+$"
+		and not uri:gsub("{[%l_][%w_]*}", ""):find "[{}]" and not uri:find "}{" and not uri:find "^runner:"
+	return fits and (not kind or type(kind) == "string" and kind:find "^[%w.+-]+/[%w.+-]+$") and { resource = uri, mime_type = kind } or nil
+end
+
+local function check_mcp_role(n, fault)
+	local uri, rows = type(n.mcp) == "table" and n.mcp.resource or "", {}
+	if type(n.mcp) ~= "boolean" and n.danger_level ~= "safe" then
+		fault("needs a command that changes nothing", 'Write danger_level = "safe", or leave out mcp')
+	end
+	for _, row in ipairs(n.args or {}) do
+		local name = row.name or row[1]
+		rows[name] = row
+		if uri ~= "" and row.required and not uri:find("{" .. name .. "}", 1, true) then
+			fault(("leaves out the required argument %s"):format(name), ("Name it in the URI: {%s}"):format(name))
+		end
+	end
+	for name in uri:gmatch "{(.-)}" do
+		if not rows[name] then
+			fault(("names {%s}, which is no argument"):format(name), ("Add the argument %s"):format(name))
+		end
+	end
+end
+
 -- --- the rows ---------------------------------------------------------------------------
 
 ---@type runner.Subject
@@ -102,7 +137,8 @@ return {
 					fault("is no JSON Schema: " .. problem, "Correct the schema")
 				end
 			end },
-		mcp = { accept = rules.flag, expected = "true or false", manifest = "schema" },
+		mcp = { accept = mcp_role, check = check_mcp_role, manifest = "schema",
+			expected = 'true, false, "prompt", or { resource = "notes://{name}" }, with its mime_type' },
 		aliases = { manifest = "entry", expected = 'a list of other names such as { "d", "ship" }', accept = function(v)
 			return rules.list(v, 1, 20, function(name)
 				return type(name) == "string" and rules.is_command_word(name) and name or nil

@@ -107,7 +107,9 @@ describe("a request of 2026-07-28", function()
 	it("finds out what the server is", function()
 		local result = client():modern("d", "server/discover").result
 		assert.same({ "2026-07-28" }, result.supportedVersions)
-		assert.same({ tools = { listChanged = true }, resources = {}, prompts = {}, extensions = { ["io.modelcontextprotocol/tasks"] = {} } },
+		assert.same({
+			tools = { listChanged = true }, resources = {}, prompts = {}, completions = {},
+			extensions = { ["io.modelcontextprotocol/tasks"] = {} } },
 			result.capabilities)
 		assert.equal("complete", result.resultType)
 		assert.is_true(result.ttlMs >= 0)
