@@ -22,7 +22,7 @@ static:
 	  LDFLAGS="-static -no-pie -Wl,--gc-sections" LIBS="-L$(STATIC)/lib $(STATIC_LIBS)" $(if $(CROSS),$(CROSS_SETTINGS)) $(TARGET)
 # For the sweep of faults: the same objects, with tests/fault/shim.c around what they call of the C library.
 #   make static TARGET=build/static/faulty/runner
-$(BUILD)/faulty/runner: $(OBJS) tests/fault/shim.c tests/fault/shim_calls.h
+$(BUILD)/faulty/runner: $(OBJS) $(BUILD)/first.ld tests/fault/shim.c tests/fault/shim_calls.h
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) -O1 -g -w -D_GNU_SOURCE -DSHIM_LINKED -fno-builtin -ffunction-sections -c -o $(@D)/shim.o tests/fault/shim.c

@@ -20,8 +20,5 @@
 #define MUST_USE __attribute__((warn_unused_result))
 #define NO_RETURN __attribute__((noreturn))
 #define UNUSED __attribute__((unused))
-/* A variable that every run writes to, but for the small ones: the linker puts what is aligned alike side by
- * side (Makefile), and each page that is written to costs a fault, and another one in the worker. */
-#define HOT _Alignas(128)
 
 #endif

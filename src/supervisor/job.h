@@ -18,13 +18,13 @@ struct report;
 #define JOB_RESERVE 4096
 
 struct job {
+	char folder[4096]; /* first: only a job has one */
 	bool is; /* this run is a job */
 	char id[64];
 	int lock;     /* held until the last process of ours is gone; -1: none */
 	int control;  /* the FIFO; -1: none */
 	int progress; /* how far it is; -1: can't be written */
 	int64_t notes;
-	char folder[4096]; /* last: only a job has one */
 };
 
 /* Is this run a job: does RUNNER_JOB name the folder whose lock we have as

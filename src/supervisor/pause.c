@@ -14,7 +14,7 @@
 #include "../engine/os.h"
 #include "signals.h"
 
-static HOT struct termios saved;
+static struct termios saved;
 static int terminal = -1;
 static bool has_saved;
 

@@ -62,22 +62,22 @@ struct run {
 	struct rows rows;         /* on stdout while the command runs */
 	struct beat beat;         /* lines on stderr that say that it does */
 	struct tap stdout_tap;    /* stray text on fd 1 */
-	char printed[512];        /* FILE:LINE of a script that has called print; "": none is known */
 	struct secrets *secrets;  /* NULL: there are none */
 	struct spared spared;
 	struct block block;       /* the last lines of the terminal: what goes on */
 	struct verdict verdict;   /* so far */
 	struct warnings warnings;
 	struct history history;
-	struct metas metas;
 	struct buf rest;          /* members of meta: where what had no room in the answer is kept; empty: it had */
 	int64_t warned;           /* bytes of warnings on stderr, where the answer has a budget */
 	int unwarned;             /* warnings that had no room there */
 	bool rest_stays;          /* the answer says so however short it is by now */
-	struct audit audit;
-	struct plan plan;
+	struct plan plan;         /* of which most runs fill no more than the beginning */
 
-	/* most runs read little of it */
+	/* … and little of what follows: what lies above fits in two pages */
+	char printed[512];        /* FILE:LINE of a script that has called print; "": none is known */
+	struct metas metas;
+	struct audit audit;
 	struct job job; /* a run that its caller has detached */
 	char cwd[4096]; /* the caller's working directory; "": unknown */
 };

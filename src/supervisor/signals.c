@@ -28,7 +28,7 @@ static volatile mono_t cancelled_at;
 static volatile sig_atomic_t orphaned;
 static pid_t front; /* 0: none */
 static pid_t keeper; /* our parent, with which we end; 0: any */
-static HOT sigset_t open_mask;
+static sigset_t open_mask;
 static int others = -1; /* signals without a handler of ours are read from this */
 static int control = -1; /* a process that writes to it cancels */
 

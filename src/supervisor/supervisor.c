@@ -26,8 +26,8 @@
 /* What attempt n + 1 learns of attempt n. The strings live until the next call. */
 static void brief(struct run *run, const struct report *r)
 {
-	static HOT struct buf steps, message, progress, seed;
-	static HOT char code[REPORT_CODE];
+	static struct buf steps, message, progress, seed;
+	static char code[REPORT_CODE];
 	struct json_writer w = JSON_WRITER_INIT(&steps);
 
 	buf_clear(&steps);
@@ -137,7 +137,7 @@ static bool try_once(struct run *run)
 
 int supervisor_main(int argc, char **argv, worker_fn *worker, prepare_fn *prepare)
 {
-	static _Alignas(64) struct run run; /* behind what is HOT: its first pages are, too */
+	static struct run run;
 	int status;
 
 	run.launch.started = mono_now();

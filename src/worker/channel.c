@@ -21,7 +21,7 @@
 #define ANSWER_MS 1000
 #define SECRETS_MS 30000 /* … of what may not be passed over */
 
-static HOT struct buf held = BUF_INIT; /* frames to send with the next one */
+static struct buf held = BUF_INIT; /* frames to send with the next one */
 
 /* The last field of a frame, if it is long: it is written from where it is. */
 struct last {

@@ -52,9 +52,9 @@ static bool says(const char *path, const char *root)
 
 /* What known_has() has found out of the one project of this process. */
 static struct {
-	char path[PATH_MAX];
 	size_t creatable;
 	bool asked, has_path, is_known;
+	char path[PATH_MAX];
 } last;
 
 bool known_has(const char *root)

@@ -1,7 +1,7 @@
 /*
  * memory.c: the memory of the Lua state: counted against a limit, small blocks
  * from a pool. Runs in the worker. Most workers live for a millisecond and
- * allocate some thousand blocks. One prefaulted mapping, with no bookkeeping but
+ * allocate some thousand blocks. One mapping, filled ahead as far as any of them needs it, with no bookkeeping but
  * Lua's own sizes, is much cheaper than malloc. A script that holds more than fits
  * gets a second one, which grows as Lua does. Larger blocks go to malloc, and all
  * that fit in neither. No page goes back, but blocks are used again, by others of
@@ -21,11 +21,11 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define POOL_BYTES 0 /* the sanitizer is to see every block; mmap(2) refuses */
-#define POOL_BYTES_AHEAD 0
+#define PLAIN_BYTES 0
 #define GROWING_BYTES 0
 #else
-#define POOL_BYTES (224 << 10) /* what a plain command needs */
-#define POOL_BYTES_AHEAD (512 << 10) /* a prepared state, and what an attempt adds to it */
+#define POOL_BYTES ((size_t)512 << 10) /* a prepared state and what an attempt adds to it, or what most commands need */
+#define PLAIN_BYTES ((size_t)192 << 10) /* what any command needs */
 #define GROWING_BYTES ((size_t)4 << 30) /* addresses, without memory behind them */
 #endif
 #define GROWING_STEP ((size_t)256 << 10)
@@ -58,7 +58,7 @@ static struct part {
 static size_t grown; /* … what the second has memory behind */
 static bool is_reserved; /* … or was refused */
 static char *pool_free, *pool_end; /* of the part in use: what was never a block */
-static HOT void *freed[SMALL_MAX / GRAIN + 1]; /* by size: blocks linked through their first word */
+static void *freed[SMALL_MAX / GRAIN + 1]; /* by size: blocks linked through their first word */
 
 void memory_set_limit(size_t bytes)
 {
@@ -88,22 +88,21 @@ void memory_relax(void)
 	reserve = MAP_FAILED;
 }
 
-static struct part part_new(size_t n, int protection, int flags)
+static struct part part_new(void *wanted, size_t n, int flags)
 {
-	void *at = mmap(NULL, n, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+	int protection = flags & MAP_NORESERVE ? PROT_NONE : PROT_READ | PROT_WRITE;
+	void *at = mmap(wanted, n, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
 	return at == MAP_FAILED ? (struct part){ NULL, 0 } : (struct part){ at, n };
 }
 
 void memory_init(bool is_ahead)
 {
-	int flags = 0;
-	size_t n = is_ahead ? POOL_BYTES_AHEAD : POOL_BYTES;
-
+	pool = part_new(NULL, POOL_BYTES, 0);
 #ifdef MAP_POPULATE
-	flags |= is_ahead ? 0 : MAP_POPULATE;
+	if (pool.start && !is_ahead && !part_new(pool.start, PLAIN_BYTES, MAP_FIXED | MAP_POPULATE).start)
+		pool = (struct part){ NULL, 0 }; /* nothing may be there any more */
 #endif
-	pool = part_new(n, PROT_READ | PROT_WRITE, flags);
 	pool_free = pool.start;
 	pool_end = pool_free + pool.bytes;
 	if (is_bounded())
@@ -144,7 +143,7 @@ static __attribute__((noinline, cold)) bool grow(void)
 
 	is_tight |= !is_reserved && is_limited(RLIMIT_DATA);
 	if (!is_reserved && !is_limited(RLIMIT_AS))
-		growing = part_new(GROWING_BYTES, PROT_NONE, MAP_NORESERVE);
+		growing = part_new(NULL, GROWING_BYTES, MAP_NORESERVE);
 	is_reserved = true;
 	if (!growing.start)
 		return false;

@@ -8,7 +8,7 @@
 #define TYPE "runner.buffer"
 #define SPARE_MAX ((size_t)256 << 10)
 
-static HOT struct buf spare = BUF_INIT; /* memory for the next one */
+static struct buf spare = BUF_INIT; /* memory for the next one */
 
 void scratch_release(struct buf *b)
 {

@@ -7,7 +7,7 @@
 
 static const struct launch no_launch = { .frame_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .above_fd = -1, .attempt = 1 };
 static const struct launch *launch = &no_launch;
-static HOT struct spared spared;
+static struct spared spared;
 
 const struct launch *worker_launch(void)
 {

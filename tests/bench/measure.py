@@ -3,6 +3,7 @@ tests/cli/speed.bats.
 
   measure.py ratio ROUNDS DIR_A A… -- DIR_B B…   median time of A over that of B, interleaved
   measure.py cpu ROUNDS DIR_A A… -- DIR_B B…     the same for processor time
+  measure.py faults ROUNDS DIR A…                page faults of all its processes
   measure.py peak DIR A…                         KiB: resident peaks of all its processes, added up
 """
 
@@ -150,12 +151,26 @@ def peak(case, events=10000):
     raise RuntimeError(f"{case.name} never ended")
 
 
+def faults(case, rounds):
+    """Page faults of all processes of a command, those of pages that it had filled ahead too: the median of some rounds, which
+    differ by where the kernel puts the stack."""
+    def of_one():
+        _, status, used = os.wait4(start(case), 0)
+        if os.waitstatus_to_exitcode(status) != case.status:
+            raise RuntimeError(f"{case.name} failed: {case.argv[:6]}")
+        return used.ru_minflt + used.ru_majflt
+    return statistics.median(of_one() for _ in range(rounds))
+
+
 # --- for shell scripts -----------------------------------------------------------
 
 
 def main(verb, *rest):
     if verb == "peak":
         print(sum(peak(Case("it", list(rest[1:]), rest[0]))))
+        return
+    if verb == "faults":
+        print(faults(Case("it", list(rest[2:]), rest[1]), int(rest[0])))
         return
     rounds, both = int(rest[0]), list(rest[1:])
     at = both.index("--")

@@ -52,7 +52,7 @@ elsewhere() {
 	call --version --verbose --format json
 	expect 'e.data["build"]["linkage"] == "static"'
 	expect 'e.data["build"]["libc"] == "musl"'
-	expect 'all(l["linked"] == "built-in" and "missing" not in l for l in e.data["libraries"]) and len(e.data["libraries"]) == 7'
+	expect 'all(l["linked"] == "built-in" and "missing" not in l for l in e.data["libraries"]) and len(e.data["libraries"]) == 8'
 	call doctor --format json
 	expect 'e.data["machine"]["summary"].endswith(", static build")'
 }
