@@ -97,6 +97,11 @@ kept() {
 		. python3 "$ROOT/tests/bench/mcp_calls.py" 20 1 node "$ROOT/tests/bench/peers/mcp_server.mjs" "$modules"
 }
 
+@test "of a hundred calls over MCP one takes more than 50 ms while 50 clients wait for a job" {
+	! is_busy || skip "the machine is busy: only processor time tells"
+	stays_below 50 python3 "$ROOT/tests/bench/mcp_waiting.py" "$RUNNER" 200 p99 50
+}
+
 @test "the command that npm installs takes as long as the program that was built" {
 	[ "$RUNNER" -ef "$ROOT/build/runner" ] || skip "another build is tested"
 	command -v npm >/dev/null || skip "npm is not here"
