@@ -219,7 +219,7 @@ end
 
 SECTIONS["conformance-checks"] = function()
 	local rows = {}
-	for i, check in ipairs(require("runner.conformance.checks").list) do
+	for i, check in ipairs(require("runner.conformance.kit").list) do
 		rows[i] = { code(check.id), tostring(check.level), cell(check.title), table.concat(check.requirements, ", ") }
 	end
 	return markdown({ "check", "level", "passes when", "proves" }, rows)

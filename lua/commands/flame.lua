@@ -7,7 +7,6 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local invoke = require "runner.invoke"
 local json = require "runner.json"
-local pages = require "runner.profile.pages"
 local paths = require "runner.core.paths"
 local flame_graph = require "runner.profile.flame_graph"
 
@@ -112,7 +111,7 @@ end
 
 local function phase_rows(ns, total)
 	local rows = {}
-	for _, name in ipairs(pages.phases) do
+	for _, name in ipairs(flame_graph.phases) do
 		if ns[name] > 0 or name ~= "cleanup" and name ~= "retries" then
 			rows[#rows + 1] = { phase = name, ms = ms(ns[name]), percent = math.floor(1000 * ns[name] / total + 0.5) / 10 }
 		end
@@ -151,15 +150,15 @@ end
 
 -- The files, and the same as data; and why a file could not be written.
 local function profile(args, folder, started, ended)
-	local list = pages.all(folder)
+	local list = flame_graph.all(folder)
 	local towers = towers_of(list)
 	local main = towers[1] or { name = table.concat(args.words, " "), pages = {} }
 	towers[1] = main
 	main.name = main.name ~= "" and main.name or "runner"
 	if main.pages[1] then
-		pages.close(main.pages[#main.pages], ended)
+		flame_graph.close(main.pages[#main.pages], ended)
 	end
-	local ns = pages.time_of_phases(main.pages, started, ended)
+	local ns = flame_graph.time_of_phases(main.pages, started, ended)
 	local last = main.pages[#main.pages]
 	main.around = { start = ns.start, retries = ns.retries, output = last and ended - last.last or 0 }
 	local all = flame_graph.merge(towers, attempt.project.root)

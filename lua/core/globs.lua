@@ -1,5 +1,5 @@
 -- globs: patterns of paths: * and ? inside a name, [a-z], {one,two}, and ** for any directories.
--- Pure; fs.glob, .gitignore files (lua/watch/gitignore.lua) and `runner watch` match by them.
+-- Pure; fs.glob, .gitignore files (lua/watch/scope.lua) and `runner watch` match by them.
 
 local M = {}
 

@@ -113,7 +113,7 @@ function M.walk(declaration, where, report)
 	check_steps(n.steps or {}, report)
 	check_timeout(n, codes, report)
 	walk_examples(n.examples or {}, report)
-	n.limits = n.limits and require("runner.declare.limits").walk(n.limits, report) or {}
+	n.limits = n.limits and require("runner.declare.throttle").walk(n.limits, report) or {}
 	n.stdin, n.interactive, n.hidden = n.stdin or false, n.interactive or false, n.hidden or false
 	return n
 end

@@ -18,7 +18,7 @@ local M = {}
 
 -- The keys of each kind of table; `project` comes from lua/project/project.lua.
 local RULES = {
-	command = command.rules.command, limits = require("runner.declare.limits").rules, example = command.rules.example,
+	command = command.rules.command, limits = require("runner.declare.throttle").rules, example = command.rules.example,
 	arg = command_args.rules, exit_code = command_codes.rules, retry = policy.keys, failure = {},
 }
 for name in next, errors.fields do

@@ -1,5 +1,6 @@
--- throttle: `rate` and `breaker`, of a command or of a host that ctx:http asks, in their normal form, and
--- `hosts`, which has both by the name of the host. lua/state/throttle.lua keeps the numbers.
+-- throttle: how much a declaration lets a command have, in the normal form: `limits` of its resources, and `rate` and `breaker`,
+-- of a command or of a host that ctx:http asks (`hosts` has both by the name of the host). lua/state/throttle.lua keeps the
+-- numbers. Loaded where there is one.
 
 local rules = require "runner.core.rules"
 local tables = require "runner.core.tables"
@@ -72,6 +73,23 @@ function M.hosts(v)
 		return name and row(declared) or nil, name or nil
 	end)
 	return out and next(out) and out or nil
+end
+
+-- The resource limits of a declaration. A part of lua/declare/command.lua, loaded where there are any.
+
+M.rules = {
+	memory = require("runner.core.amounts").size, cpu = rules.duration,
+	processes = rules.whole(1, 1000000), open_files = rules.whole(16, 1000000),
+}
+
+---Walk them. "none" is nil here, but for memory: there it lifts the default.
+---@param limits any as declared
+---@param report fun(kind: string, prefix: string?, key: any, reason: string, found: any)
+---@return {memory_bytes?: integer, cpu_ms?: integer, processes?: integer, open_files?: integer}
+function M.walk(limits, report)
+	local l = rules.accept(M.rules, "limits", limits, "limits", report)
+	return { memory_bytes = l.memory, cpu_ms = l.cpu ~= 0 and l.cpu or nil, processes = l.processes,
+		open_files = l.open_files }
 end
 
 return M

@@ -4,10 +4,10 @@
 
 local answer = require "runner.mcp.answer"
 local call = require "runner.mcp.call"
+local compact_help = require "runner.tools.compact_help"
 local json = require "runner.json"
 local ranked = require "runner.core.search"
 local rpc = require "runner.mcp.rpc"
-local search_text = require "runner.tools.search_text"
 local tables = require "runner.core.tables"
 local tasks = require "runner.mcp.tasks"
 local visible = require "runner.core.visible"
@@ -43,7 +43,7 @@ local function fitting(rows, query)
 	end
 	for i, row in ipairs(rows) do
 		local tool = row.tool
-		texts[i] = search_text.of { name = tool.title, description = tool.description, keywords = row.keywords,
+		texts[i] = compact_help.search_text { name = tool.title, description = tool.description, keywords = row.keywords,
 			examples = row.examples, schema = tool.inputSchema }
 	end
 	local found = {}

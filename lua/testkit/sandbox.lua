@@ -76,7 +76,7 @@ local function fakes_of(sandbox)
 	---A program of PATH that answers as given.
 	function fake.run(name, answer)
 		local program = sandbox.programs[name]
-			or require("runner.testkit.fake_program").new(name, sandbox.dir .. "/bin", sandbox.dir .. "/calls")
+			or require("runner.testkit.fakes").program(name, sandbox.dir .. "/bin", sandbox.dir .. "/calls")
 		sandbox.programs[name] = program
 		program:add(answer)
 		return program
@@ -84,7 +84,7 @@ local function fakes_of(sandbox)
 
 	---An HTTP server on the loopback that answers as given.
 	function fake.http(answers)
-		local server = require("runner.testkit.fake_server").start(answers)
+		local server = require("runner.testkit.fakes").start(answers)
 		sandbox.servers[#sandbox.servers + 1] = server
 		return server
 	end

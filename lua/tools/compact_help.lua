@@ -1,5 +1,5 @@
 -- compact_help: one command, or all, as the shortest JSON that suffices to choose and to call it: what
--- `help CMD --format json` and `runner` off a terminal print. The manifest has everything.
+-- `help CMD --format json` and `runner` off a terminal print, and what a search looks at of it. The manifest has everything.
 
 local arg_errors = require "runner.declare.arg_errors"
 local contract = require "runner.declare.contract"
@@ -9,9 +9,41 @@ local help_exit_codes = require "runner.tools.help_exit_codes"
 local json = require "runner.json"
 local payload_schema = require "runner.tools.payload_schema"
 local search = require "runner.core.search"
-local search_text = require "runner.tools.search_text"
 
 local M = {}
+
+-- What a search looks at of a command (lua/core/search.lua): its name and description, its keywords, and with less
+-- weight the names, descriptions and values of its arguments, and its examples. Pure.
+
+local function add_text(list, text)
+	list[#list + 1] = type(text) == "string" and text or nil
+end
+
+local function add_property(list, name, property)
+	add_text(list, name)
+	add_text(list, property.description)
+	for _, holder in ipairs { property, property.items or {} } do
+		for _, value in ipairs(holder.enum or {}) do
+			add_text(list, value)
+		end
+	end
+end
+
+---@param about {name: string, description?: string, keywords?: string[], examples?: {description?: string, command: string}[],
+---  schema: table} `schema`: of its arguments, as lua/tools/payload_schema.lua makes it
+---@return runner.SearchText
+function M.search_text(about)
+	local more = {}
+	for name, property in next, about.schema.properties or {} do
+		add_property(more, name, property)
+	end
+	for _, example in ipairs(about.examples or {}) do
+		add_text(more, example.description)
+		add_text(more, example.command)
+	end
+	return { name = about.name, description = about.description, keywords = table.concat(about.keywords or {}, " "),
+		more = table.concat(more, " ") }
+end
 
 -- Keys that say nothing are left out: not required, no default.
 local function argument(row, config)
@@ -265,7 +297,7 @@ local function texts_of(rows, config)
 	local out = {}
 	for i, row in ipairs(rows) do
 		local command = row.command
-		out[i] = command and search_text.of { name = row.name, description = row.description, keywords = command.keywords,
+		out[i] = command and M.search_text { name = row.name, description = row.description, keywords = command.keywords,
 			examples = command.examples, schema = payload_schema.of(command, config) } or row
 	end
 	return out

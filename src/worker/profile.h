@@ -20,7 +20,7 @@
 
 enum profile_phase { PROFILE_LOAD, PROFILE_RUN, PROFILE_OUTPUT, PROFILE_CLEANUP };
 
-/* Times are ns of the monotonic clock; 0: it has not come to that. lua/profile/pages.lua reads it. */
+/* Times are ns of the monotonic clock; 0: it has not come to that. lua/profile/flame_graph.lua reads it. */
 struct profile_page {
 	char magic[16];
 	int64_t launched;               /* the supervisor began */

@@ -1,16 +1,16 @@
 -- runner workflow cancel ID: cancel a run, even while another runner executes it.
 
+local answer = require "runner.workflow.report.answer"
 local cancellation = require "runner.workflow.run.cancellation"
-local declarations = require "runner.workflow.report.declarations"
 local report = require "runner.workflow.report.report"
 local store = require "runner.workflow.store.store"
 
 return {
 	timeout = "30s",
 	args = {
-		declarations.run,
+		answer.run,
 	},
-	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" }, NOT_FOUND = declarations.id_codes.NOT_FOUND,
+	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" }, NOT_FOUND = answer.id_codes.NOT_FOUND,
 		CONFLICT = { description = "The run has completed, or the ID is ambiguous" } },
 	examples = { { description = "A run that hangs", command = "runner workflow cancel run_01J" } },
 	run = function(args, ctx)

@@ -1,7 +1,6 @@
 -- runner workflow logs ID [STEP]: the output of a run's steps, attempt by attempt.
 
 local answer = require "runner.workflow.report.answer"
-local declarations = require "runner.workflow.report.declarations"
 local run_rows = require "runner.workflow.report.run_rows"
 local attempt = require "runner.core.attempt"
 local display = require "runner.core.display"
@@ -136,17 +135,17 @@ return {
 	timeout = "none",
 	streams = "follow",
 	args = {
-		declarations.run,
+		answer.run,
 		{ "step", "string", positional = true, description = "Only this step: its key, or the last part of it" },
 		{ "follow", "boolean", short = "f", description = "Follow the run until it ends: lines as they are printed, and each attempt" },
 		{ "raw", "boolean", description = "In text, the events of claude programs as they are, and not what they say" },
 		{ "attempt", "integer", min = 1, description = "Only this attempt of the step" },
-		declarations.steps,
+		answer.steps,
 		{ "limit", "integer", min = 0, max = 1000000, description = "At most this many attempts; default 200, 0: as many as an answer holds" },
-		declarations.cursor,
+		answer.cursor,
 	},
 	columns = { "step", "attempt", "code", "log" },
-	exit_codes = declarations.id_codes,
+	exit_codes = answer.id_codes,
 	rows = true,
 	examples = {
 		{ description = "Output of one step", command = "runner workflow logs run_01J build" },

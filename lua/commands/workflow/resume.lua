@@ -4,7 +4,7 @@
 
 local attempt = require "runner.core.attempt"
 local place = require "runner.project.place"
-local reopening = require "runner.workflow.run.reopening"
+local run_command = require "runner.workflow.run.run_command"
 
 local SHOWS = { id = true, steps = true, limit = true }
 
@@ -22,7 +22,7 @@ local function check_called(given)
 	end
 end
 
-return reopening(place.go_on, {
+return run_command.reopening(place.go_on, {
 	check = check_called,
 	args = {
 		{ "failed", "boolean", description = "Run again what failed and was passed over, such as items of a loop" },

@@ -2,9 +2,9 @@
 -- stays as it is.
 
 local place = require "runner.project.place"
-local reopening = require "runner.workflow.run.reopening"
+local run_command = require "runner.workflow.run.run_command"
 
-return reopening(place.go_on, {
+return run_command.reopening(place.go_on, {
 	args = {
 		{ "from", "string", required = true, min_length = 1, description = "The step to begin with: an outermost one of the file" },
 	},

@@ -2,7 +2,6 @@
 
 local answer = require "runner.workflow.report.answer"
 local attempt = require "runner.core.attempt"
-local declarations = require "runner.workflow.report.declarations"
 local errors = require "runner.core.errors"
 local reference = require "runner.core.reference"
 local remove = require "runner.workflow.store.remove"
@@ -52,13 +51,13 @@ return {
 	dry_run = true,
 	args = {
 		{ "id", "array", items = "string", positional = true, variadic = true, required = true, pattern = reference.PATTERN,
-			description = declarations.run.description, suggestion = declarations.run.suggestion },
+			description = answer.run.description, suggestion = answer.run.suggestion },
 		{ "force", "boolean", description = "Also runs that could be resumed, or that have a step in doubt" },
 	},
 	columns = { "id", "workflow", "state", "created", "bytes_freed" },
 	exit_codes = {
 		TIMEOUT = { retryable = false, side_effects = "partial" },
-		NOT_FOUND = declarations.id_codes.NOT_FOUND,
+		NOT_FOUND = answer.id_codes.NOT_FOUND,
 		LOCK_HELD = { retryable = false, side_effects = "none", description = "The run is running" },
 		CONFLICT = { description = "The run can be resumed or is in doubt, or the ID is ambiguous" },
 	},

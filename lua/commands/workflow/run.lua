@@ -1,7 +1,7 @@
 -- runner workflow run FILE: a workflow from start to end. Every transition is in
 -- the store before it takes effect (lua/workflow/store/store.lua).
 
-local declarations = require "runner.workflow.report.declarations"
+local answer = require "runner.workflow.report.answer"
 local executors = require "runner.workflow.file.executors"
 local run_command = require "runner.workflow.run.run_command"
 local start = require "runner.workflow.run.start"
@@ -14,10 +14,10 @@ return {
 		{ "var", "array", items = "string", description = "Workflow variable: name=value" },
 		{ "seed", "integer", min = 0, description = "Seed for the jitter of retries; default: random" },
 		start.max_cost_argument, executors.argument,
-		declarations.steps, declarations.limit,
+		answer.steps, answer.limit,
 	},
-	columns = declarations.columns,
-	exit_codes = declarations.run_codes(),
+	columns = answer.columns,
+	exit_codes = answer.run_codes(),
 	rows = "steps",
 	examples = {
 		{ description = "Run a workflow with a variable", command = "runner workflow run review.yaml --var release=1.4.0" },

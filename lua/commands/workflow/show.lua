@@ -1,21 +1,20 @@
 -- runner workflow show ID: one run: its steps, attempts, errors and logs.
 
 local answer = require "runner.workflow.report.answer"
-local declarations = require "runner.workflow.report.declarations"
 local html = require "runner.workflow.report.html"
 local store = require "runner.workflow.store.store"
 
 return {
 	timeout = "none",
 	args = {
-		declarations.run,
+		answer.run,
 		{ "full", "boolean", description = "Whole outputs, not only their first 4096 bytes" },
 		{ "watch", "boolean", description = "Wait until the run is over; on a terminal, show its steps meanwhile" },
-		declarations.html,
-		declarations.steps, declarations.limit, declarations.cursor,
+		answer.html,
+		answer.steps, answer.limit, answer.cursor,
 	},
-	columns = declarations.columns,
-	exit_codes = declarations.id_codes,
+	columns = answer.columns,
+	exit_codes = answer.id_codes,
 	rows = "steps",
 	examples = {
 		{ description = "Why it failed", command = "runner workflow show run_01J" },

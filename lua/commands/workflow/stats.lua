@@ -1,8 +1,8 @@
 -- runner workflow stats: attempts, retries, waits and costs over the runs of a project, by code, step,
 -- workflow and day.
 
+local answer = require "runner.workflow.report.answer"
 local attempt = require "runner.core.attempt"
-local declarations = require "runner.workflow.report.declarations"
 local display = require "runner.core.display"
 local host = require "runner.host"
 local html = require "runner.workflow.report.html"
@@ -15,7 +15,7 @@ return {
 		{ "workflow", "string", description = "Only runs of this workflow" },
 		{ "since", "duration", description = "Only runs that started within this time, such as 7d" },
 		{ "resources", "boolean", description = "Propose memory and chunk for steps on executors, by what was measured" },
-		declarations.html,
+		answer.html,
 		scope.argument(),
 	},
 	examples = {
@@ -29,16 +29,16 @@ return {
 		local chosen = { workflow = args.workflow, since_ms = since, project = scope.of(args) }
 		local stats, executors = db:stats(chosen), db:stats_by_executor(chosen)
 		if executors[1] or args.resources then
-			local resources, units = require "runner.workflow.report.resources", db:units_used(chosen)
+			local resources, units = require "runner.workflow.report.statistics", db:units_used(chosen)
 			resources.add_used(executors, units)
 			stats.resources = args.resources and resources.proposals(units) or nil
 		end
 		stats.by_executor = executors[1] and json.array(executors) or nil
 		if args.html then
-			return html.write(args.html, require("runner.workflow.report.html_stats").page(stats), { runs = stats.runs })
+			return html.write(args.html, require("runner.workflow.report.statistics").page(stats), { runs = stats.runs })
 		end
 		if attempt.format == "text" then
-			display.set { text = require("runner.workflow.report.html_stats").text(stats) }
+			display.set { text = require("runner.workflow.report.statistics").text(stats) }
 		end
 		return stats
 	end,

@@ -1,7 +1,6 @@
 -- runner workflow wait ID: wait until a run ends, and answer as it did.
 
 local answer = require "runner.workflow.report.answer"
-local declarations = require "runner.workflow.report.declarations"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local waiting = require "runner.core.waiting"
@@ -41,10 +40,10 @@ end
 
 return {
 	timeout = "none",
-	args = { declarations.run, waiting.argument, declarations.steps, declarations.limit },
-	columns = declarations.columns,
-	exit_codes = declarations.run_codes {
-		NOT_FOUND = declarations.id_codes.NOT_FOUND, CONFLICT = declarations.id_codes.CONFLICT,
+	args = { answer.run, waiting.argument, answer.steps, answer.limit },
+	columns = answer.columns,
+	exit_codes = answer.run_codes {
+		NOT_FOUND = answer.id_codes.NOT_FOUND, CONFLICT = answer.id_codes.CONFLICT,
 		INCOMPLETE = { retryable = true, side_effects = "none", description = "It is still running" },
 		RUN_STOPPED = { code = 83, retryable = false, side_effects = "partial", description = "The run was interrupted or cancelled" },
 	},

@@ -38,6 +38,6 @@ return {
 	},
 	run = function(args, ctx)
 		local db <close> = store.open {}
-		return conclude(require("runner.workflow.run.left_worktrees").all(db, args, ctx.dry_run))
+		return conclude(require("runner.workflow.run.worktree").all(db, args, ctx.dry_run))
 	end,
 }

@@ -5,7 +5,7 @@
 local claude_keys = require "runner.workflow.expr.claude_keys"
 local confinement = require "runner.workflow.file.confinement"
 local executors = require "runner.workflow.file.executors"
-local interpreters = require "runner.workflow.expr.interpreters"
+local quoting = require "runner.workflow.expr.quoting"
 local names = require "runner.workflow.file.names"
 local rules = require "runner.core.rules"
 local tables = require "runner.core.tables"
@@ -98,7 +98,7 @@ shaped(condition, "text")
 local shell_text = values.template("shell", values.text)
 
 local choices, listed = {}, {}
-for i, row in ipairs(interpreters.rows) do
+for i, row in ipairs(quoting.rows) do
 	choices[row.name], listed[i] = row.name, row.name
 end
 

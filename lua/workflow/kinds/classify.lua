@@ -2,14 +2,13 @@
 -- help. One table of classes; nothing here runs or waits. Runs in the worker.
 -- Server errors, overload and timeouts are transient, authentication and wrong commands
 -- permanent (Spec 185, FR1; docs/design.md#failure-classes). A number is an
--- HTTP status only where the words around it say so (lua/workflow/kinds/http_status.lua).
+-- HTTP status only where the words around it say so (lua/workflow/kinds/failure_text.lua).
 
 local claude_failures = require "runner.workflow.kinds.claude_failures"
 local claude_output = require "runner.workflow.kinds.claude_output"
+local failure_text = require "runner.workflow.kinds.failure_text"
 local host = require "runner.host"
-local http_status = require "runner.workflow.kinds.http_status"
 local invoke = require "runner.invoke"
-local requested_wait = require "runner.workflow.kinds.requested_wait"
 
 local M = {}
 
@@ -94,7 +93,7 @@ end
 local function finding(class, status, text)
 	local full, words = text, text
 	if status then
-		full, words = http_status.words(status, text)
+		full, words = failure_text.words(status, text)
 	end
 	return { class = class, status = status, full = full, words = words }
 end
@@ -109,9 +108,9 @@ end
 
 local function judge_line(line)
 	line = line:sub(1, LINE)
-	local status, at = http_status.status(line)
+	local status, at = failure_text.status(line)
 	if status then
-		return finding(claude_failures.of_http(status), status, http_status.detail(line, at))
+		return finding(claude_failures.of_http(status), status, failure_text.detail(line, at))
 	end
 	local class = claude_failures.of_words(line)
 	return class and finding(class, nil, line)
@@ -200,7 +199,7 @@ end
 
 local function wait_of(verdict, opts, texts)
 	for _, text in ipairs(verdict.transient and texts or {}) do
-		local ms, resets = requested_wait.find(text:sub(-TAIL), opts.now_ms or os.time() * 1000)
+		local ms, resets = failure_text.find(text:sub(-TAIL), opts.now_ms or os.time() * 1000)
 		if ms then
 			return ms, resets
 		end
@@ -232,7 +231,7 @@ local function judge_reply(found)
 		return judged.full == found.subtype and text ~= "" and finding(judged.class, nil, text) or judged
 	elseif status then
 		local at = text:find(status, 1, true)
-		return finding(claude_failures.of_http(status), status, at and http_status.detail(text, at) or text)
+		return finding(claude_failures.of_http(status), status, at and failure_text.detail(text, at) or text)
 	end
 	return judge_text(text) or judge_line(tostring(found.subtype))
 end

@@ -2,7 +2,7 @@
 -- worker; it starts nothing. Values reach the shell as environment variables.
 
 local classify = require "runner.workflow.kinds.classify"
-local interpreters = require "runner.workflow.expr.interpreters"
+local quoting = require "runner.workflow.expr.quoting"
 local step_process = require "runner.workflow.kinds.step_process"
 local variables = require "runner.workflow.expr.variables"
 
@@ -18,7 +18,7 @@ function M.request(step, scope, settings)
 	if errexit == nil then
 		errexit = settings.errexit
 	end
-	local argv = interpreters.argv(step.interpreter, errexit, script)
+	local argv = quoting.argv(step.interpreter, errexit, script)
 	return step_process.options(step, scope, settings, argv, step.text, values) -- its values are in the environment
 end
 

@@ -4,13 +4,202 @@
 
 local amounts = require "runner.core.amounts"
 local encoding = require "runner.core.encoding"
-local history_of = require "runner.workflow.report.history"
+local host = require "runner.host"
 local html = require "runner.workflow.report.html"
 local logs = require "runner.workflow.report.logs"
+local reference = require "runner.core.reference"
+local report = require "runner.workflow.report.report"
 local run_text = require "runner.workflow.report.run_text"
 local visible = require "runner.core.visible"
 
 local M = {}
+
+-- All that a run has done, as a tree: steps with what is inside of them, loops with their items, each with
+-- its attempts and with what all of it has cost; and what failed in it. It reads the store.
+
+---@class runner.workflow.HistoryNode a step, or an item of a loop
+---@field name string within what it is in
+---@field state string
+---@field parent? runner.workflow.HistoryNode
+---@field below runner.workflow.HistoryNode[] in the order of their starts
+---@field items? runner.workflow.HistoryNode[] of a loop, in this order; they are not in `below`
+---@field cost integer micro-dollars, of all that is inside, too
+---@field failures integer steps that have failed, it and all that is inside, but for what was repaired in there
+---@field number? integer of a step: its place in the order of all starts
+---@field step? table of a step: its row in the store, without its output
+---@field tries? table[] of a step: its attempts, the oldest first
+---@field from? number of an item: ms since the epoch, when the first of its steps began …
+---@field to? number … and the last one ended
+
+---@class runner.workflow.History
+---@field run table as report.full has it, without steps
+---@field top runner.workflow.HistoryNode[]
+---@field nodes table<string, runner.workflow.HistoryNode> steps, by key
+---@field failed runner.workflow.HistoryNode[] in the order of their starts, without what failed of one of them
+---@field cause? runner.workflow.HistoryNode the one of them that ended the run
+---@field from_ms integer when it began
+---@field to_ms integer when the last thing happened; now, of a run that goes on
+---@field spent integer micro-dollars that attempts have cost which are over
+---@field codes {code: string, attempts: integer, retries: integer, wait_ms: integer}[] the most frequent first
+
+local BAD = { failed = true, interrupted = true }
+local WORSE = { skipped = 1, completed = 2, pending = 3, waiting = 3, running = 4, interrupted = 5, failed = 6 }
+
+-- --- the tree --------------------------------------------------------------------------------------
+
+local function item_of(history, loop_key, number, step)
+	local loop = history.nodes[loop_key]
+	if not loop then
+		return nil
+	end
+	loop.items, loop.by_number = loop.items or {}, loop.by_number or {}
+	local item = loop.by_number[number]
+	if not item then
+		item = { name = step.item or "#" .. number, state = step.state, below = {}, parent = loop, cost = 0, failures = 0,
+			index = tonumber(number) }
+		loop.items[#loop.items + 1], loop.by_number[number] = item, item
+	end
+	item.state = WORSE[step.state] > WORSE[item.state] and step.state or item.state
+	item.from = math.min(item.from or math.huge, step.started_ms or math.huge)
+	item.to = math.max(item.to or 0, step.ended_ms or 0)
+	return item
+end
+
+-- The nearest step, or item of a loop, that it is inside, and its key without rounds; of a step with rounds the one of the same.
+local function holder_of(history, step)
+	local at, rounds = reference.split(step.key)
+	while at do
+		local loop_key, number = at:match "^(.*)%[(%d+)%]$"
+		if loop_key then
+			return item_of(history, loop_key, number, step), at
+		end
+		at = at:match "^(.*)%.[^.]*$"
+		local found, of = nil, rounds
+		while at and of and not found do
+			found, of = history.nodes[at .. of], of:match "^(.*)@%d*$"
+		end
+		if found then
+			return found, at
+		end
+	end
+end
+
+-- "repair.1, round 2"
+local function name_of(key, holder_key)
+	local base, rounds = reference.split(key)
+	local round = rounds:match "(%d+)$"
+	return base:sub(holder_key and #holder_key + 2 or 1) .. (round and ", round " .. round or "")
+end
+
+local function add(history, step, cost)
+	local holder, key = holder_of(history, step)
+	local node = { name = name_of(step.key, holder and key), state = step.state, parent = holder, below = {}, cost = 0, failures = 0,
+		step = step, tries = {}, number = step.position }
+	history.nodes[step.key] = node
+	local list = holder and holder.below or history.top
+	list[#list + 1] = node
+	local at, bad = node, BAD[step.state] and 1 or 0
+	while at do
+		at.cost, at.failures = at.cost + cost, at.failures + bad
+		bad = at.step and at.step.kind == "steps" and at.state == "completed" and 0 or bad -- it was repaired
+		at = at.parent
+	end
+end
+
+local function in_order(nodes)
+	for _, node in pairs(nodes) do
+		if node.items then
+			node.by_number = nil
+			table.sort(node.items, function(a, b) return a.index < b.index end)
+		end
+	end
+end
+
+---What an item, or a step, holds; of a loop what followed it, too.
+---@param node runner.workflow.HistoryNode
+---@return runner.workflow.HistoryNode[]
+function M.inside(node)
+	local items = node.items
+	return items and table.move(node.below, 1, #node.below, #items + 1, table.move(items, 1, #items, 1, {})) or node.below
+end
+
+-- --- what failed ------------------------------------------------------------------------------------
+
+local function is_inside(node, other)
+	while node and node ~= other do
+		node = node.parent
+	end
+	return node ~= nil
+end
+
+-- Where something inside has failed, that is why. The last one inside of the step that the run has failed of has ended it.
+local function add_failures(history, steps)
+	local ended = history.nodes[history.run.failed_step or ""]
+	for _, step in ipairs(steps) do
+		local node = history.nodes[step.key]
+		if BAD[step.state] and node.failures == 1 then
+			history.failed[#history.failed + 1] = node
+			history.cause = ended and is_inside(node, ended) and node or history.cause
+		end
+	end
+end
+
+---What became of the run by this failure.
+---@param history runner.workflow.History
+---@param node runner.workflow.HistoryNode
+---@return string
+function M.fate(history, node)
+	local at, beside = node.parent, false
+	if node == history.cause or node.state == "interrupted" then
+		return node == history.cause and "ended the run" or "was cut off"
+	end
+	while at do
+		local step = at.step or {}
+		if step.kind == "steps" then
+			return at.state == "completed" and "was repaired" or "a repair was to follow"
+		elseif step.state == "completed" then
+			return "the run went on"
+		end
+		beside = beside or is_inside(history.cause, at)
+		at = at.parent
+	end
+	return beside and "failed beside others" or "the run went on"
+end
+
+-- --- the whole ----------------------------------------------------------------------------------------
+
+-- What goes on in a run that no process executes any more was cut off.
+local function settle(steps, state)
+	for _, step in ipairs(steps) do
+		if state == "interrupted" and step.state == "running" then
+			step.state = "interrupted"
+		end
+	end
+end
+
+---@param db table the open store
+---@param id string of the run
+---@return runner.workflow.History
+function M.of(db, id)
+	local run = report.full(db, id, { limit = 1 })
+	return db:snapshot(function()
+		local steps, costs, spent = db:steps(id, { brief = true }), db:costs(id)
+		local from = db:find(id).created_ms
+		local history = { run = run, top = {}, nodes = {}, failed = {}, spent = spent, codes = db:codes(id), from_ms = from,
+			to_ms = run.state == "running" and host.wall_ms() or from }
+		settle(steps, run.state)
+		for _, step in ipairs(steps) do
+			add(history, step, costs[step.key] or 0)
+			history.to_ms = math.max(history.to_ms, step.ended_ms or step.started_ms or 0)
+		end
+		for _, try in ipairs(db:attempts(id)) do
+			table.insert(history.nodes[try.key].tries, try)
+		end
+		in_order(history.nodes)
+		add_failures(history, steps)
+		return history
+	end)
+end
 
 local DETAILS = 400 << 10 -- bytes of the details of all steps
 local ROWS = 200 << 10 -- bytes of the rows of all steps
@@ -93,7 +282,7 @@ local function fill(history, node, states)
 			states[i] = try.code and i == to and "failed" or states[i] or "completed"
 		end
 	end
-	for _, below in ipairs(history_of.inside(node)) do
+	for _, below in ipairs(M.inside(node)) do
 		fill(history, below, states)
 	end
 	return states
@@ -216,7 +405,7 @@ end
 
 local function details_of(page, node)
 	local db, run, step = page.db, page.history.run, node.step
-	local has_own = not history_of.inside(node)[1] and step.state ~= "failed" -- else its steps have it, or its log
+	local has_own = not M.inside(node)[1] and step.state ~= "failed" -- else its steps have it, or its log
 	local output = has_own and (db:step(run.id, step.key) or {}).output or ""
 	return table.concat { html.facts { { "key", step.key }, { "kind", step.kind }, { "text", (step.label or ""):sub(1, OUTPUT) },
 		{ "used", step.held and step.held.used and run_text.used(step.held.used) }, { "code", step.code },
@@ -280,7 +469,7 @@ function rendered(page, node)
 	if only then
 		node, name = only, only.name == "1" and node.name or ("%s › %s"):format(node.name, only.name)
 	end
-	local head, inside = row(node, name), history_of.inside(node)
+	local head, inside = row(node, name), M.inside(node)
 	page.bytes = page.bytes + #head + 60
 	local content = (inside[1] and rendered_all(page, inside) or "") .. (node.details or "") -- an item has none
 	local id = node.number and (' id="s%d"'):format(node.number) or ""
@@ -352,7 +541,7 @@ local function failures_of(page)
 		local node = place.first
 		out[#out + 1] = i <= PLACES and ('<li><b class="failed">✗ %s</b> <span class="failed">%s</span>: %s <i>(%s)</i>%s%s</li>\n'):format(
 			link(node, path_of(node)), encoding.markup(node.step.code or node.state), text(node.step.message or "", 400),
-			history_of.fate(history, node), printed(history, node), others(place)) or nil
+			M.fate(history, node), printed(history, node), others(place)) or nil
 	end
 	out[#out + 1] = #places > PLACES and ('<li class="soft">… and %d other places</li>\n'):format(#places - PLACES) or nil
 	return out[1] and '<h2 id="failures">What failed</h2>\n<ul class="failures">' .. table.concat(out) .. "</ul>\n" or ""
@@ -408,7 +597,7 @@ end
 ---@return string page
 ---@return table run as report.full has it
 function M.page(db, id)
-	local history = history_of.of(db, id)
+	local history = M.of(db, id)
 	local page = { db = db, history = history, bytes = 0, open = {}, places = places_of(history) }
 	for i, place in ipairs(page.places) do
 		page.open[place.first] = i <= OPEN

@@ -1,5 +1,5 @@
--- run_command: what `workflow run` and `workflow resume` share: they open the store, execute
--- the run, and fill in the envelope.
+-- run_command: what `workflow run`, `resume` and `retry` share: they open the store, execute the run, and fill in the
+-- envelope; and what the last two declare alike.
 
 local answer = require "runner.workflow.report.answer"
 local attempt = require "runner.core.attempt"
@@ -11,6 +11,7 @@ local json = require "runner.json"
 local live = require "runner.workflow.report.live"
 local process = require "runner.process"
 local scope = require "runner.core.scope"
+local start = require "runner.workflow.run.start"
 local store = require "runner.workflow.store.store"
 
 local M = {}
@@ -133,6 +134,39 @@ function M.run(ctx, what, args, open)
 	local data = run.mask(answer.of_success(run, args))
 	data.effect = what == "started" and "created" or "updated"
 	return data
+end
+
+-- What `workflow resume` and `workflow retry` declare alike: they execute a run that is there, in the project that it began in.
+---A run that has completed, and of which nothing is to run again, answers as it did.
+---@param go_on fun(project: table, context: string?, id: string) takes up the place where the run began
+---@param own table `args` of its own, `codes` and `examples`, perhaps `check`
+---@return table
+function M.reopening(go_on, own)
+	local args = { answer.run }
+	table.move(own.args, 1, #own.args, 2, args)
+	for _, argument in ipairs {
+		{ "force", "boolean", description = "Also if the file has changed or the run was cancelled" },
+		{ "retry_in_doubt", "boolean", description = "Run a step again even though it may have finished" },
+		start.max_cost_argument, answer.steps, answer.limit,
+	} do
+		args[#args + 1] = argument
+	end
+	return {
+		timeout = "none", grace = "10s", args = args, columns = answer.columns, rows = "steps",
+		exit_codes = answer.run_codes(own.codes), examples = own.examples,
+		run = function(given, ctx)
+			if own.check then
+				own.check(given)
+			end
+			return M.run(ctx, "resumed", given, function(db)
+				local row = db:find(given.id)
+				if row.state ~= "completed" or given.failed or given.from then
+					go_on(attempt.project, row.context, row.id)
+				end
+				return start.reopen(db, given)
+			end)
+		end,
+	}
 end
 
 return M

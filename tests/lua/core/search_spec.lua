@@ -2,8 +2,8 @@
 
 local root = debug.getinfo(1, "S").source:match "^@(.*)tests/lua/"
 local commands = dofile(root .. "tests/search/commands.lua")
+local compact_help = require "runner.tools.compact_help"
 local search = require "runner.core.search"
-local search_text = require "runner.tools.search_text"
 
 local FIRST = 3 -- where the right one must be
 
@@ -18,7 +18,7 @@ local function texts()
 		for _, arg in ipairs(one.args) do
 			properties[arg.name] = { description = arg.description, enum = arg.values }
 		end
-		out[i] = search_text.of { name = one.name, description = one.description, schema = { properties = properties } }
+		out[i] = compact_help.search_text { name = one.name, description = one.description, schema = { properties = properties } }
 	end
 	return out
 end

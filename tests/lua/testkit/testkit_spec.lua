@@ -3,7 +3,7 @@
 
 local annotations = require "runner.tools.annotations"
 local coverage = require "runner.testkit.coverage"
-local server = require "runner.testkit.fake_server"
+local server = require "runner.testkit.fakes"
 local values = require "runner.testkit.values"
 
 describe("the lines that can run", function()

@@ -49,7 +49,7 @@ describe("the annotations", function()
 	it("have every key of a declaration and no other", function()
 		local command = require "runner.declare.command"
 		local classes = {
-			["runner.Command"] = command.rules.command, ["runner.Limits"] = require("runner.declare.limits").rules,
+			["runner.Command"] = command.rules.command, ["runner.Limits"] = require("runner.declare.throttle").rules,
 			["runner.Example"] = command.rules.example, ["runner.Arg"] = require("runner.declare.arguments").rules,
 			["runner.ExitCode"] = require("runner.declare.codes").rules, ["runner.Retry"] = require("runner.declare.policy").keys,
 			["runner.Project"] = require("runner.project.project").keys,

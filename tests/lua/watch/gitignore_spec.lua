@@ -1,7 +1,7 @@
--- runner.watch.gitignore: the same files as git leaves alone.
+-- runner.watch.scope: the same files as git leaves alone.
 
 local fs = require "runner.fs"
-local gitignore = require "runner.watch.gitignore"
+local scope = require "runner.watch.scope"
 
 local has_git = os.execute "command -v git >/dev/null 2>&1"
 
@@ -29,9 +29,9 @@ describe("the files that git leaves alone", function()
 		for _, name in ipairs(fs.list(dir)) do
 			local path = dir .. "/" .. name
 			local is_directory = fs.lstat(path).type == "directory"
-			if name ~= ".git" and not gitignore.ignores(at, path, name, is_directory) then
+			if name ~= ".git" and not scope.ignores(at, path, name, is_directory) then
 				if is_directory then
-					left(path, gitignore.below(path, at), out)
+					left(path, scope.below(path, at), out)
 				else
 					out[#out + 1] = path:sub(#root + 2)
 				end
@@ -90,7 +90,7 @@ describe("the files that git leaves alone", function()
 		for _, rules in ipairs(RULES) do
 			put(".gitignore", rules)
 			local expected = sorted(left_by_git())
-			assert.same(expected, sorted(left(root, gitignore.at(root), {})), rules)
+			assert.same(expected, sorted(left(root, scope.at(root), {})), rules)
 		end
 	end)
 
@@ -100,20 +100,20 @@ describe("the files that git leaves alone", function()
 		end
 		put(".git/info/exclude", "*.x\n")
 		put(".gitignore", "/a/b/*.y\n")
-		assert.same({ "a/b/f.z" }, left(root .. "/a/b", gitignore.at(root .. "/a/b"), {}))
+		assert.same({ "a/b/f.z" }, left(root .. "/a/b", scope.at(root .. "/a/b"), {}))
 	end)
 
 	it("may be a directory itself, which is said", function()
 		put("out/f")
 		put(".git/HEAD")
 		put(".gitignore", "out\n")
-		assert.is_true(select(2, gitignore.at(root .. "/out")))
-		assert.is_false(select(2, gitignore.at(root)))
+		assert.is_true(select(2, scope.at(root .. "/out")))
+		assert.is_false(select(2, scope.at(root)))
 	end)
 
 	it("come from no line that says nothing", function()
 		for _, line in ipairs { "", "#x", "/", "!", "   ", "\r" } do
-			assert.is_nil(gitignore.rule(line))
+			assert.is_nil(scope.rule(line))
 		end
 	end)
 end)

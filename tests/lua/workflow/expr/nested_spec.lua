@@ -1,4 +1,4 @@
-local nested = require "runner.workflow.expr.nested"
+local nested = require "runner.workflow.file.shell"
 local variables = require "runner.workflow.expr.variables"
 
 -- What reads each ${v} of a shell text, "-" for nothing.

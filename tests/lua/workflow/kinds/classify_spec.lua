@@ -2,10 +2,10 @@
 -- look like a failure of a server.
 
 local classify = require "runner.workflow.kinds.classify"
+local failure_text = require "runner.workflow.kinds.failure_text"
 local host = require "runner.host"
 local json = require "runner.json"
 local replies = require "runner.workflow.kinds.claude_output"
-local requested_wait = require "runner.workflow.kinds.requested_wait"
 
 local function result(fields)
 	local out = { ok = false, status = 1, stdout = "", stderr = "", duration_ms = 1234, timed_out = false, truncated = false }
@@ -274,7 +274,7 @@ describe("the wait that a failure asks for", function()
 			["resets 1pm (UTC)"] = 3600000,
 			["usage limit reached|1750507277"] = 77000,
 		} do
-			assert.are.equal(ms, requested_wait.find(text, NOON), text)
+			assert.are.equal(ms, failure_text.find(text, NOON), text)
 		end
 		assert.are.equal("Sat Jun 21 12:00:00 2025", os.date("%c", NOON // 1000))
 	end)
@@ -283,9 +283,9 @@ describe("the wait that a failure asks for", function()
 		local attempt, said = require "runner.core.attempt", {}
 		local warn = attempt.warn
 		attempt.warn = function(code, _, context) said[#said + 1] = code .. " " .. context.zone end
-		assert.is_nil(requested_wait.find("resets 1pm (Nowhere/Land)", NOON))
-		assert.is_nil(requested_wait.find("resets 1pm (Nowhere/Land)", NOON))
-		assert.is_nil(requested_wait.find("resets 1pm (PST)", NOON))
+		assert.is_nil(failure_text.find("resets 1pm (Nowhere/Land)", NOON))
+		assert.is_nil(failure_text.find("resets 1pm (Nowhere/Land)", NOON))
+		assert.is_nil(failure_text.find("resets 1pm (PST)", NOON))
 		attempt.warn = warn
 		assert.same({ "UNKNOWN_TIME_ZONE Nowhere/Land", "UNKNOWN_TIME_ZONE PST" }, said)
 	end)
@@ -293,7 +293,7 @@ describe("the wait that a failure asks for", function()
 	it("is not read from what is no time", function()
 		for _, text in ipairs { "", "wait 5 apples", "resets 25pm", "resets 13pm", "resets 1", "resets 10:75", "retry-after: soon",
 			"limit reached|12", "await 3", "Retry-After: Mon, 21 Jun 2025 12:01:30 GMT" } do
-			assert.is_nil(requested_wait.find(text, NOON), text)
+			assert.is_nil(failure_text.find(text, NOON), text)
 		end
 	end)
 

@@ -7,7 +7,6 @@ local claude_failures = require "runner.workflow.kinds.claude_failures"
 local fs = require "runner.fs"
 local json = require "runner.json"
 
-local denials = require "runner.workflow.kinds.denials"
 
 local FOLDER = "tests/claude/records"
 local SIGNALS = { [130] = "SIGINT", [143] = "SIGTERM" }
@@ -148,7 +147,7 @@ describe("a permission that was denied", function()
 		for _, denial in ipairs { {}, true, { tool_name = 3 }, { tool_name = "Write", tool_input = 7 } } do
 			assert.equal("PERMISSION_DENIED", outcome(denial, { "--disallowedTools", "Bash" }).code)
 		end
-		local _, more = denials.of({ permission_denials = { BASH "rm x", BASH "mv x y" } }, { "--disallowedTools", "Bash(rm *)" })
+		local _, more = claude.of({ permission_denials = { BASH "rm x", BASH "mv x y" } }, { "--disallowedTools", "Bash(rm *)" })
 		assert.is_true(more)
 	end)
 end)
