@@ -1,0 +1,1 @@
+return { name = "shop", version = "1.0.0", audit = { path = "audit.jsonl" } }

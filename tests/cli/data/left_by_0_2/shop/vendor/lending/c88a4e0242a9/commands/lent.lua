@@ -1,0 +1,1 @@
+return { description = "Lent", danger_level = "safe", run = function() return { lent = true } end }
