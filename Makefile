@@ -10,6 +10,7 @@
 #   make docs       renew the generated tables   make mutate     do the tests find random faults?
 #   make rare       an hour on a real Slurm: 10,000 items, 200 kills, 200 cancels, 100 cuts, a third of an hour of everything
 #   make check-bare demo and check, in a Debian 12 that has git and nothing else (as root)
+#   make check-packages each package on other systems: Debian 11 to 13, busybox, musl, arm64 (as root; half an hour)
 #   make check-anywhere the suites in every environment of .ci/environments, recorded (as root; hours)
 #
 # Local settings go to config.mak (CC = clang, CFLAGS += …).
@@ -101,6 +102,7 @@ check:
 gate: all ; @GATE=1 tests/run unit lua lint cli
 check-bare: ; @.ci/check-bare
 check-anywhere: ; @.ci/check-anywhere
+check-packages: ; @.ci/check-packages
 rare: all ; @.ci/deps test && RUNNER=$(CURDIR)/$(BUILD)/runner bats --timing tests/rare
 bench: all
 	@.ci/deps bench
@@ -143,5 +145,5 @@ tidy:
 
 include .ci/fuzz.mk
 
-.PHONY: all debug sanitize clang clean FORCE deps demo check gate check-bare check-anywhere bench docs unit testhost tidy
+.PHONY: all debug sanitize clang clean FORCE deps demo check gate check-bare check-anywhere check-packages bench docs unit testhost tidy
 -include $(OBJS:.o=.d) $(UNIT:=.d) $(HOST_OBJS:.o=.d)

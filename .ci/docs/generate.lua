@@ -59,7 +59,8 @@ local M = {}
 -- Every page that may have generated parts.
 ---@return string[]
 local function pages()
-	local list = assert(io.popen("ls docs/architecture.md docs/modules.md docs/compliance.md docs/scale.md docs/reliability.md"
+	local list = assert(io.popen("ls docs/architecture.md docs/modules.md docs/packages.md docs/compliance.md"
+		.. " docs/scale.md docs/reliability.md"
 		.. " docs/security.md docs/reference/*.md docs/workflows/*.md"))
 	local found = {}
 	for path in list:lines() do
@@ -110,6 +111,12 @@ local environments = dofile ".ci/docs/environments.lua"
 
 function SECTIONS.environments()
 	return markdown({ "environment", "what it is", "suites", "commit", "passed", "failed", "skipped", "seconds" }, environments.table_rows())
+end
+
+local packages = dofile ".ci/docs/packages.lua"
+
+function SECTIONS.packages()
+	return markdown(packages.head(), packages.table_rows())
 end
 
 function SECTIONS.skips()

@@ -56,7 +56,7 @@ deb() { echo "$OUT"/runner_*.deb; }
 		grep -qx 'Recommends: ca-certificates' fields.txt
 	else
 		grep -qE '^Depends: libc6 \(>= 2\.[0-9]+\), ?libmd0$' fields.txt
-		grep -qE '^Recommends: libcurl4[^,]* \(>= [^)]+\), libsqlite3-0 \(>= [^)]+\), lua-yaml, ca-certificates$' fields.txt
+		grep -qE '^Recommends: libcurl4[^,]* \(>= [^)]+\), libsqlite3-0 \(>= [^)]+\), libarchive13, lua-yaml, ca-certificates$' fields.txt
 	fi
 	[[ $(dpkg-deb -f "$(deb)" Version) == "$("$RUNNER" --version)"* ]]
 	[ "$(dpkg-deb -f "$(deb)" Architecture)" = "$(dpkg --print-architecture)" ]
