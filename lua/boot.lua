@@ -261,8 +261,8 @@ local function validate(a)
 		require("runner.project.notices").give(command)
 	end
 	return a.project.look and keep(a, a.project.look(a))
-		or (a.parsed.problems[1] or command.validate or command.contract or f.output or f.verbose or f.validate_only
-		or f.format == "id") and keep(a, require("runner.project.validation").answer(a, shape_output))
+		or (a.parsed.problems[1] or command.validate or command.contract or a.policy and a.policy.confines or f.output or f.verbose
+		or f.validate_only or f.format == "id") and keep(a, require("runner.project.validation").answer(a, shape_output))
 end
 
 local function guard(a)

@@ -43,6 +43,7 @@ M.rows = {
 	{ name = "RUNNER_DEADLINE_MS", description = "Set for children: when the run ends, so that a nested runner ends first" },
 	{ name = "RUNNER_ARGUMENTS", description = "Set for the command that ctx:call calls: its arguments are on stdin, as JSON" },
 	{ name = "RUNNER_CALLED", description = "Set for calls of ours: by ctx:call, or by what a policy allows together with them" },
+	{ name = "RUNNER_CONFINED", description = "Set for what a policy confines: the policy, under which it can call no runner" },
 	{ name = "RUNNER_CLIENT", description = "Set by mcp serve and exec for the calls that they make: their transport and client,"
 		.. " for the audit ledger" },
 	{ name = "RUNNER_SERVED", description = "Set by mcp serve for the calls that it makes: the project that it serves, whose files they run "

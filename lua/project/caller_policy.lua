@@ -17,6 +17,8 @@ M.is_meant = is_meant
 
 local VARIABLE = "RUNNER_POLICY"
 local CALLED = "RUNNER_CALLED"
+local HELD = "RUNNER_CONFINED"
+M.HELD = HELD
 local MOST = 16 -- policies at once
 local LEVELS = { safe = 1, mutating = 2, destructive = 3 }
 M.LEVELS = LEVELS
@@ -42,6 +44,7 @@ end
 ---@field asked? string the danger level that the command declares, where a person is asked before this call (`confirm`)
 ---@field limited? boolean a rule says more than a name, or it has an end
 ---@field subject? string whose calls these are
+---@field confines? boolean calls are held to what one of them says (lua/project/policy_confine.lua)
 ---@field limit? fun(a: runner.Attempt, settled: table): runner.Error? what it says beside names (lua/project/limited_calls.lua)
 ---@field reach? fun(a: runner.Attempt, given: table<string, any>, dry_run?: boolean) the call has come to `run`: it is counted
 ---@field values? fun(given: table<string, any>): runner.Error? why it may not run with these
@@ -105,6 +108,8 @@ local KEYS = {
 	dry_run = { rules.flag, BOOLEAN },
 	relocate = { rules.flag, BOOLEAN },
 	confirm = { array_of(accept_rule), NAMES },
+	confine = { function(v) return require("runner.project.policy_confine").accept(v) end,
+		'what calls are held to, such as {"write": ["/srv/out"], "read": ["/srv/data"], "network": false}: absolute paths, and no hosts' },
 	counts = { folder, 'the absolute path of a folder such as "/var/lib/agents"' },
 	expires = { function(v) return limits().expires(v) end, 'a time such as "2026-12-01" or "2026-12-01T18:00:00Z"' },
 	max_jobs = { rules.whole(0, 10000), "a whole number of jobs that run at once" },
@@ -227,6 +232,7 @@ local function merge(list, checks)
 		all.dry_run = all.dry_run or policy.dry_run == true
 		all.relocate = all.relocate and policy.relocate ~= false
 		all.subject = all.subject or policy.subject -- the outer one: what it starts can't take another name
+		all.confines = all.confines or policy.confine ~= nil
 		all.limited = all.limited or policy.expires or policy.max_jobs or policy.total_cost_usd
 		for _, rule in ipairs(policy.allow or {}) do
 			all.limited = all.limited or rule.limits
@@ -333,6 +339,8 @@ function M.refusal(policy, name, path, level)
 	elseif level and policy.max_danger and LEVELS[level] > LEVELS[policy.max_danger] then
 		return "max_danger", ("it is %s, and max_danger is %s"):format(level, policy.max_danger)
 	end
+	local held = policy.confine and not path and require("runner.project.policy_confine").refuses(name)
+	return held and "confine" or nil, held or nil
 end
 
 ---Why the policies refuse a command: before its file is read, without a level.
@@ -463,7 +471,8 @@ local function settle(a, settled)
 	if policy.max_timeout_ms then
 		narrow_timeout(settled, policy.max_timeout_ms)
 	end
-	local problem = problem_of(a) or policy.limit and policy.limit(a, settled) or nil
+	local problem = problem_of(a) or policy.confines and require("runner.project.policy_confine").refusal(a)
+		or policy.limit and policy.limit(a, settled) or nil
 	if problem then
 		require("runner.project.plan").send(a.command, settled, a.framework, a.project)
 		return { error = problem }
@@ -482,9 +491,14 @@ function M.take(given)
 	if names.called ~= "ctx:call" then
 		host.setenv(CALLED, nil) -- what this call starts is none of it
 	end
-	local list, passed, rows = {}, {}, {}
+	local list, passed, rows, held = {}, {}, {}, os.getenv(HELD)
 	for i, source in ipairs(files or {}) do
 		local digest
+		if source.path == held then
+			return nil, errors.new("POLICY_DENIED", held .. ": what it confines can't call runner, which could neither count that nor write it down",
+				{ phase = "validation", side_effects = "none", retryable = false, context = { policy = held, rule = "confine" },
+				fix_required = "Have the command do without, or make the two calls one after another" })
+		end
 		list[i], problem, digest = M.read(source.path, source.digest)
 		if problem then
 			return nil, problem

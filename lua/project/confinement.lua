@@ -29,7 +29,7 @@ local function own_state(a)
 		local checkpoints = require "runner.core.checkpoints"
 		out[#out + 1] = checkpoints.folder(checkpoints.key(a))
 	end
-	local asks = command.hosts or a.project.hosts and command.confine.network ~= false
+	local asks = command.hosts or a.project.hosts and (command.confine or {}).network ~= false
 	if (command.rate or command.breaker or asks) and paths.state() then
 		require("runner.state.throttle").prepare(a, out)
 	end
@@ -58,34 +58,51 @@ local function output_problem(a)
 		errors = { { field = "output", code = "INVALID_ARGUMENT", message = message, fix_required = "Leave out --output" } } })
 end
 
-local function enter(a, spec, about)
-	local confine, tempdir = a.command.confine, a.ctx.tempdir
-	spec.writable[#spec.writable + 1], spec.readable[#spec.readable + 1] = tempdir, tempdir
-	bounds.add(spec.writable, own_state(a))
-	spec.lockable = { (require("runner.core.own_state").locks()) }
+-- What holds: of the policies first, then of the command. Each only narrows what the one before has left.
+local function layers(a)
+	local list = {}
+	for _, policy in ipairs(a.policy and a.policy.confines and a.policy.list or {}) do
+		list[#list + 1] = policy.confine and { confine = policy.confine, root = "/", policy = policy.path } or nil
+	end
+	list[#list + 1] = a.command.confine and { confine = a.command.confine, root = root_of(a) } or nil
+	return list
+end
+
+local function enter(a, list, about)
+	local tempdir, own = a.ctx.tempdir, own_state(a)
+	local lockable = { (require("runner.core.own_state").locks()) }
 	if a.project.audit then
 		require("runner.project.audit").begin(a) -- the ledger lies outside
 	end
-	if spec.write then
-		host.setenv("TMPDIR", tempdir) -- for programs, and for commands of ours that it calls
+	for _, layer in ipairs(list) do
+		local spec = bounds.spec(layer.confine, layer.root)
+		bounds.add(spec.readable, our_own(a))
+		spec.writable[#spec.writable + 1], spec.readable[#spec.readable + 1] = tempdir, tempdir
+		bounds.add(spec.writable, own)
+		spec.lockable = lockable
+		if layer.policy then
+			host.setenv(require("runner.project.caller_policy").HELD, layer.policy)
+			a.policy.entered = true -- or an error is raised here
+		end
+		if spec.write then
+			host.setenv("TMPDIR", tempdir) -- for programs, and for commands of ours that it calls
+		end
+		local ok, why = host.confine(spec)
+		local e = not ok and bounds.unavailable(about, "This command can't be confined: " .. why)
+		if e and (layer.policy or layer.confine.required) then
+			error(e, 0)
+		elseif e then
+			attempt.warn(e.code, e.message)
+		end
 	end
-	local ok, why = host.confine(spec)
-	if ok then
-		return
-	end
-	local e = bounds.unavailable(about, "This command can't be confined: " .. why)
-	if confine.required then
-		error(e, 0)
-	end
-	attempt.warn(e.code, e.message)
 end
 
 -- `run` and `cleanup` begin within the bounds, whichever comes first.
-local function wrap(a, spec, about)
+local function wrap(a, list, about)
 	local entered = false
 	local function within(f, ...)
 		if not entered then
-			enter(a, spec, about)
+			enter(a, list, about)
 			entered = true
 		end
 		return f(...)
@@ -103,19 +120,26 @@ end
 ---@param a runner.Attempt
 ---@return runner.Error? problem CONFINEMENT_UNAVAILABLE, PRECONDITION, VALIDATION_ERROR
 function M.prepare(a)
-	local confine, root = a.command.confine, root_of(a)
-	local about, missing = bounds.abilities(confine)
-	local problem = missing and confine.required and bounds.unavailable(about)
-		or confine.write and a.framework.output and output_problem(a) or bounds.missing_path(confine, root)
+	local confine, root, list, all = a.command.confine, root_of(a), layers(a), {}
+	for _, layer in ipairs(list) do
+		for name, v in next, layer.confine do
+			all[name] = all[name] ~= false and v
+		end
+		all.required = list[1].policy ~= nil or layer.confine.required
+	end
+	local about, missing = bounds.abilities(all)
+	local problem = missing and all.required and bounds.unavailable(about)
+		or confine and (confine.write and a.framework.output and output_problem(a) or bounds.missing_path(confine, root))
 	if problem then
 		return problem
 	elseif missing then
 		attempt.warn("CONFINEMENT_UNAVAILABLE", bounds.unavailable(about).message, about)
 	end
+	for _, layer in ipairs(list) do
+		about.policies = layer.policy and bounds.add(about.policies or json.array {}, { layer.policy }) or about.policies
+	end
 	host.send("META", { name = "confined", data = json.encode(about, { envelope = true }) }, true)
-	local spec = bounds.spec(confine, root)
-	bounds.add(spec.readable, our_own(a))
-	wrap(a, spec, about)
+	wrap(a, list, about)
 end
 
 ---Set the declared limits for this process and everything it starts; meta.limits

@@ -179,6 +179,15 @@ function M.rows(policy, entries)
 			out[#out + 1] = row
 		end
 	end
+	if policy.confine then
+		local confines = require "runner.project.policy_confine"
+		local held, problem = json.array {}, confines.problem(policy)
+		for _, entry in ipairs(entries) do
+			held[#held + 1] = not entry.builtin and command_line.typed(entry.name) or nil
+		end
+		out[#out + 1] = { policy = policy.path, list = "confine", rule = "confine", says = confines.says(policy),
+			commands = held, problem = problem and problem.message }
+	end
 	return out
 end
 
@@ -196,6 +205,10 @@ function M.describe()
 	out.max_cost_usd = policy.max_cost_micros and require("runner.core.amounts").dollars(policy.max_cost_micros)
 	out.subject = policy.subject
 	for _, one in ipairs(policy.list) do
+		if one.confine then
+			out.confine = out.confine or json.array {}
+			out.confine[#out.confine + 1] = require("runner.project.policy_confine").says(one)
+		end
 		local dollars = one.total_cost_usd and require("runner.core.amounts").dollars(one.total_cost_usd)
 		out.total_cost_usd = dollars and math.min(out.total_cost_usd or dollars, dollars) or out.total_cost_usd
 	end

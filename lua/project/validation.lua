@@ -244,7 +244,7 @@ function M.answer(a, check)
 		local refused = policy.values and policy.values(a.parsed.values) or policy.verdict and policy.verdict(a)
 		return nil, refused and { error = refused } or check(a) or { success = true, bare = true }
 	end
-	e = e or command.confine and require("runner.project.confinement").prepare(a)
+	e = e or (command.confine or a.policy and a.policy.confines and a.found.path) and require("runner.project.confinement").prepare(a)
 		or command.requires_person and require("runner.core.confirmation").by_person(command)
 	return { wrapper = is_wrapped(command) and "runner.ctx.wrappers" or nil }, e and { error = e }
 end

@@ -1,0 +1,194 @@
+#!/usr/bin/env bats
+# A policy's `confine`: every call of the project's commands is held to it by the kernel, and none can widen it, or forge what is counted.
+
+load lib/helper
+load lib/confine
+
+prepare() {
+	needs 4
+	mkdir -p out other pol
+	body try 'args = { { "path", "string", default = "out/x", description = "Where" } },' <<-'LUA'
+		local f = io.open(args.path, "w")
+		if f then f:write("x") f:close() end
+		return { effect = f and "updated" or "noop" }
+	LUA
+	body script 'args = { { "text", "string", required = true, description = "A script" } },' <<-'LUA'
+		local r = ctx:run { "sh", "-c", args.text, check = false }
+		return { effect = "updated", status = r.status, out = r.stdout, err = r.stderr }
+	LUA
+}
+
+policy() {
+	printf '%s\n' "$1" >"pol/${2:-p}.json"
+}
+
+held() {
+	policy "{ \"subject\": \"agent-7\", \"confine\": { \"write\": [\"$PWD/out\"] }, \"allow\": ${1:-\{\"try\": \{\}, \"script\": \{\}\}} }"
+}
+
+invalid() {
+	answers 4 "$@"
+	expect 'e.error.code == "POLICY_INVALID" and e.error.side_effects == "none"'
+}
+
+@test "what run and its programs write is held to the folders of the policy, however the command is called" {
+	held '{ "try": {}, "script": {}, "exec": {}, "job": {} }'
+	answers 0 --policy pol/p.json try
+	expect 'e.data["effect"] == "updated" and e.meta["confined"]["policies"] == ["'"$PWD"'/pol/p.json"]'
+	answers 0 --policy pol/p.json try --path other/x
+	expect 'e.data["effect"] == "noop"'
+	answers 0 RUNNER_POLICY="$PWD/pol/p.json" try --path other/x
+	expect 'e.data["effect"] == "noop"'
+	ln -s "$PWD/other" out/link
+	answers 0 --policy pol/p.json try --path out/link/x
+	expect 'e.data["effect"] == "noop"'
+	local text
+	for text in 'echo x >other/x' 'cp /bin/sh other/x' 'ln -s /etc out/etc; echo x >out/etc/x' 'mv commands out/' 'rm -rf commands' \
+		'(setsid sh -c "echo x >other/x")' 'ln commands/try.lua out/try.lua && echo x >out/try.lua'; do
+		answers 0 --policy pol/p.json script --text "$text"
+		expect 'e.data["status"] != 0'
+	done
+	answers 0 --policy pol/p.json script --text 'echo x >out/y'
+	expect 'e.data["status"] == 0'
+	answers 0 XDG_STATE_HOME="$PWD/state" --policy pol/p.json try --path other/x --detach
+	answers 0 XDG_STATE_HOME="$PWD/state" --policy pol/p.json job wait @last
+	expect 'e.data["effect"] == "noop" and e.meta["job"]["confined"]["policies"]'
+	printf '{"_cmd":"try","path":"other/x"}\n' >lines
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" --policy pol/p.json exec <lines >answer
+	grep -q '"effect":"noop"' answer
+	answers 0 --policy pol/p.json + try --path other/x + try
+	expect '[c["data"]["effect"] for c in e.data["calls"]] == ["noop", "updated"]'
+	[ ! -e other/x ]
+	[ -e commands/try.lua ]
+}
+
+@test "it narrows what a command declares and what another policy says, and neither widens it" {
+	policy "{ \"confine\": { \"write\": [\"$PWD/out\"] } }"
+	policy "{ \"confine\": { \"write\": [\"$PWD/other\"] } }" q
+	policy "{ \"confine\": { \"write\": [\"$PWD/out\", \"$PWD/other\"], \"network\": false } }" wide
+	sed "s/description = \"try\"/description = \"wide\"/; s/args = {/confine = { write = { \"other\" } }, args = {/" commands/try.lua >commands/wide.lua
+	answers 0 wide --path other/a
+	expect 'e.data["effect"] == "updated"'
+	answers 0 --policy pol/p.json wide --path other/b
+	expect 'e.data["effect"] == "noop"'
+	answers 0 --policy pol/p.json wide --path out/b
+	expect 'e.data["effect"] == "noop"'
+	answers 0 --policy pol/wide.json wide --path other/c
+	expect 'e.data["effect"] == "updated"'
+	answers 0 --policy pol/wide.json wide --path out/c
+	expect 'e.data["effect"] == "noop"'
+	local path
+	for path in out/d other/d; do
+		answers 0 RUNNER_POLICY="$PWD/pol/p.json" --policy pol/q.json try --path $path
+		expect 'e.data["effect"] == "noop" and len(e.meta["confined"]["policies"]) == 2'
+		answers 0 RUNNER_POLICY="$PWD/pol/wide.json" --policy pol/wide.json try --path $path
+		expect 'e.data["effect"] == "updated"'
+	done
+	sed 's/confine = {[^}]*} }/confine = { write = { "other" }, required = false }/' commands/wide.lua >commands/loose.lua
+	answers 0 --policy pol/p.json loose --path other/e
+	expect 'e.data["effect"] == "noop"'
+	sed 's/confine = {[^}]*} }/confine = { network = { hosts = { "localhost" } } }/' commands/wide.lua >commands/hosts.lua
+	answers 7 --policy pol/wide.json hosts --path out/f
+	expect 'e.error.context["rule"] == "confine"'
+}
+
+@test "read and network are held, too" {
+	policy "{ \"confine\": { \"read\": [\"$PWD/out\"], \"network\": false } }"
+	echo secret >other/s
+	echo open >out/s
+	answers 0 --policy pol/p.json script --text "cat $PWD/other/s"
+	expect 'e.data["status"] != 0 and "secret" not in e.data["out"]'
+	answers 0 --policy pol/p.json script --text "cat $PWD/out/s"
+	expect 'e.data["out"] == "open\n"'
+	answers 0 --policy pol/p.json script --text 'python3 -c "import socket; socket.socket().connect((\"127.0.0.1\", 9))" 2>&1; exit 0'
+	expect '"Connection refused" not in e.data["out"]'
+}
+
+@test "what is confined calls no runner, reaches no counts, and forges none: N calls are N" {
+	echo 'return { audit = { path = "audit.jsonl", required = true } }' >runner.lua
+	body nested '' <<<'local ok, e = pcall(ctx.call, ctx, "try") return { effect = "noop", ok = ok, code = e.code }'
+	body needing 'needs = { "try" },' <<<'return { effect = "noop" }'
+	held '{ "script": { "max_calls": "3/h" }, "try": { "max_calls": "50/h" }, "nested": {}, "needing": {} }'
+	local counts
+	printf 'x' >forged
+	answers 0 --policy pol/p.json script --text "for f in pol/p.json*; do cp forged \$f; rm -f \$f; done; echo >>audit.jsonl; exit 1"
+	expect 'e.data["status"] == 1'
+	counts=$(ls pol/p.json.counts-*.json)
+	python3 -m json.tool "$counts" >/dev/null
+	answers 0 --policy pol/p.json script --text "\"$RUNNER\" try --format json"
+	expect '"POLICY_DENIED" in e.data["out"] and "can'"'"'t call runner" in e.data["out"]'
+	# without what tells it so, it can't be counted, or is no call under the policy, and is as confined as any program
+	answers 0 --policy pol/p.json script --text "unset RUNNER_CONFINED; \"$RUNNER\" try --format json; unset RUNNER_POLICY; \"$RUNNER\" try --path other/x --format json; exit 0"
+	expect 'e.data["out"].count("POLICY_INVALID") == 1 and "\"effect\":\"updated\"" not in e.data["out"]'
+	answers 7 --policy pol/p.json script --text true
+	expect 'e.error.context["rule"] == "allow.script.max_calls" and e.error.context["used"] == 3'
+	[ ! -e other/x ]
+	answers 0 --policy pol/p.json nested
+	expect 'e.data["ok"] is False and e.data["code"] == "POLICY_DENIED"'
+	answers 0 --policy pol/p.json needing # what it needs is called before it is confined, and is counted
+	local i
+	for i in 1 2 3 4 5 6 7 8; do
+		(for _ in 1 2 3 4 5 6 7 8; do env -i "${CLEAN_ENV[@]}" "$RUNNER" --policy pol/p.json try --format json 3>&- || true; done) >"loop.$i" 2>/dev/null &
+	done
+	wait
+	[ "$(cat loop.* | grep -c '"effect":"updated"')" -eq 49 ]
+	[ "$(cat loop.* | grep -c '"rule":"allow.try.max_calls"')" -eq 15 ]
+	answers 0 audit verify
+}
+
+@test "a policy whose confine leaves its counts, the ledger or the database open is none, and so is one that says too little" {
+	echo 'return { audit = { path = "led/audit.jsonl" } }' >runner.lua
+	mkdir -p led state/runner c
+	local path
+	ln -s pol via
+	for path in / "$PWD" "$PWD/pol" "$PWD/via" "$PWD/led" "$PWD/state" "$PWD/state/runner" "$PWD/pol/p.json"; do
+		policy "{ \"confine\": { \"write\": [\"$path\"] } }"
+		invalid XDG_STATE_HOME="$PWD/state" --policy pol/p.json try
+		[[ $(field 'e.error.message') == *"could forge that"* ]]
+		invalid XDG_STATE_HOME="$PWD/state" policy check pol/p.json
+	done
+	policy "{ \"counts\": \"$PWD/c\", \"confine\": { \"write\": [\"$PWD/c\"] } }"
+	invalid --policy pol/p.json try
+	policy "{ \"confine\": { \"write\": [\"$PWD/gone\"] } }"
+	invalid --policy pol/p.json try
+	for path in '{}' '{ "write": ["out"] }' '{ "write": ["/x/../y"] }' '{ "network": { "hosts": ["a.example"] } }' '{ "network": true }' '[]' 'true' \
+		'{ "write": ["/tmp"], "required": false }' '{ "writes": ["/tmp"] }' '{ "capabilities": ["sys_admin"] }'; do
+		policy "{ \"confine\": $path }"
+		invalid --policy pol/p.json try
+		[[ $(field 'e.error.message') == *"wrong value for 'confine'"* ]]
+	done
+	[ ! -e out/x ]
+}
+
+@test "each of runner's own commands is one that only reads and calls, or is refused; policy check and --plan explain it" {
+	policy "{ \"confine\": { \"write\": [\"$PWD/out\"], \"network\": false } }"
+	answers 0 manifest
+	local all name
+	all=$(field '" ".join(e.data["commands"])')
+	for name in $all; do
+		case $name in
+		try | script) ;;
+		approvals | approve | audit.list | audit.verify | completion | exec | help | job.* | manifest | mcp.serve | mcp.tools | policy.check | reject | status) ;;
+		workflow.cancel | workflow.list | workflow.logs | workflow.show | workflow.stats | workflow.wait) ;;
+		*)
+			# shellcheck disable=SC2086 # words
+			answers 7 --policy pol/p.json ${name//./ }
+			expect 'e.error.context["rule"] == "confine"'
+			;;
+		esac
+	done
+	answers 7 --policy pol/p.json workflow stats --html out/x.html
+	answers 7 --policy pol/p.json status --output other/x.json
+	answers 7 --policy pol/p.json try --output out/x.json
+	[ ! -e other/x.json ]
+	answers 0 --policy pol/p.json manifest
+	expect '"workflow.run" not in e.data["commands"] and "try" in e.data["commands"]'
+	answers 0 policy check pol/p.json
+	expect '[(r["commands"], r["says"]) for r in e.data["rules"] if r["rule"] == "confine"] == [(["script", "try"], { "write": ["'"$PWD"'/out"], "network": False })]'
+	answers 7 policy check pol/p.json workflow run x.yaml
+	expect 'e.data["call"]["refused"]["rule"] == "confine"'
+	answers 0 policy check pol/p.json try
+	answers 0 --policy pol/p.json try --plan
+	expect 'e.data["policy"]["confine"] == [{ "write": ["'"$PWD"'/out"], "network": False }]'
+	[ ! -e out/x ]
+}
