@@ -91,6 +91,7 @@ local EXPECT = {
 		contexts = 'settings by name such as { prod = { config = { host = "a" } } }', config = "a table",
 		telemetry = 'true, false or { content = true, file = "traces.jsonl", service_name = "deploys" } with what is needed of it',
 		retention = '{ older_than = "30d" }, with max_size = "1GiB", keep = 100, failed = true, interrupted = true as needed',
+		notify = 'a text for a shell such as "call-ada >log", or the words of a program such as { "call-somebody", "--urgent" }',
 		executors = 'executors by name such as { cluster = { kind = "slurm", directory = "~/runner" } } (docs/scale.md)',
 		dependencies = 'a list such as { { name = "git", min_version = "2.30" } }, with check_command, max_version and fix_command if needed',
 		retry = "a table such as { retries = 3 }",

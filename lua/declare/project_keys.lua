@@ -44,6 +44,13 @@ function M.retention(v)
 	return out
 end
 
+---The program that calls somebody (lua/state/notify.lua): its words, or a text for a shell.
+---@param v any
+---@return string[]? argv
+function M.notify(v)
+	return rules.text(v) and not v:find "\0" and { "/bin/sh", "-c", v } or rules.list(v, 1, 100, rules.text)
+end
+
 local VERSION = rules.matching("^%d[%w.+-]*$", 64)
 
 local DEPENDENCY = {

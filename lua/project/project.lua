@@ -18,6 +18,7 @@ local PROJECT = {
 	dependencies = function(v) return require("runner.declare.project_keys").dependencies(v) end,
 	telemetry = function(v) return require("runner.declare.project_keys").telemetry(v) end,
 	retention = function(v) return require("runner.declare.project_keys").retention(v) end,
+	notify = function(v) return require("runner.declare.project_keys").notify(v) end,
 	executors = function(v) return require("runner.declare.executors").accept(v) end,
 	audit = function(v) return require("runner.project.audit").accept(v) end,
 	aliases = function(v) return require("runner.declare.project_keys").aliases(v) end,

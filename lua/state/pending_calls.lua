@@ -99,8 +99,13 @@ end
 -- Equal calls have the same key; and as long as the files of its command and its settings are the same, the same digest.
 local function identity(a)
 	local call, decides = confirmation.call(), deciding(a)
-	local key = ledger.digest(assert(json.encode { scope.project(), scope.subject() or "", a.name, call.arguments, decides }))
-	return { key = key, digest = ledger.digest(key .. a.command.digest .. digest_of(a.command.path) .. digest_of(a.project.file)),
+	local what = ledger.digest(assert(json.encode { scope.project(), scope.subject() or "", a.name, call.arguments, decides }))
+	local policies = {}
+	for i, policy in ipairs(a.policy and a.policy.list or {}) do -- whoever decides may have more of them, by which it runs, too
+		policies[i] = policy.path
+	end
+	return { key = ledger.digest(what .. table.concat(policies, ":")),
+		digest = ledger.digest(what .. a.command.digest .. digest_of(a.command.path) .. digest_of(a.project.file)),
 		call = call, decides = decides, dir = a.place.came_from or host.getcwd() or "" }
 end
 
@@ -292,8 +297,10 @@ local function ask(db, is, affected, text)
 	elseif db:row(COUNT, scope.project(), scope.subject()).n >= MOST then
 		return nil, ("%d calls wait already"):format(MOST)
 	end
-	return db:row(ASK, ("apr_%013x"):format(host.random() & (1 << 52) - 1), scope.project(), is.key, is.digest, now, now + TTL_MS,
+	local asked = db:row(ASK, ("apr_%013x"):format(host.random() & (1 << 52) - 1), scope.project(), is.key, is.digest, now, now + TTL_MS,
 		assert(json.encode(askers)), message_of(db, is), shown(is, affected), scope.subject(), text)
+	asked.is_new = true
+	return asked
 end
 
 -- Nothing runs where the table can't be read or written: the call is refused as any other.
@@ -312,6 +319,19 @@ local function guarded(f)
 		error("cancelled", 0)
 	end
 	return ok and row or nil, ok and why or not ok and errors.normalise(row, why).message or nil
+end
+
+local NOTIFIED = "UPDATE approvals SET notified = 1 WHERE id = ?"
+local AGAIN_MS = 60000
+
+-- Whoever asks first has somebody called; and whoever asks again a minute later, where that has failed, or was killed.
+local function notify(row)
+	local due = row.is_new or row.notified == 0 and host.wall_ms() - row.asked_ms > AGAIN_MS
+	if due and (attempt.project or {}).notify and require("runner.state.notify").call(row) then
+		guarded(function(db)
+			db:run(NOTIFIED, row.id)
+		end)
+	end
 end
 
 local function warn(why)
@@ -363,6 +383,7 @@ function M.refused(a, affected)
 		return confirmation.refused(why, affected)
 	end
 	confirmation.decided("refused", { by = "runner", reason = "a person must confirm it", approval = row.id })
+	notify(row)
 	return waits(row, affected)
 end
 

@@ -254,6 +254,7 @@
 ---@field scopes? string[]|fun(config: table): string[]? what the caller's credential may do; nil: no user is signed in
 ---@field telemetry? boolean|runner.TelemetrySettings traces of its commands' calls and of its workflows' runs are exported (docs/workflows/telemetry.md)
 ---@field retention? runner.Retention how long the runs of its workflows are kept; default: for ever
+---@field notify? string|string[] a program, or a text for a shell, that is called when a call begins to wait for a person: RUNNER_APPROVAL names it, and stdin has it as JSON (docs/leash.md)
 ---@field executors? table<string, runner.ExecutorSettings> where steps of its workflows may run, by name (docs/scale.md)
 ---@field dependencies? runner.Dependency[] programs that its commands need: in the manifest, checked by runner doctor
 ---@field exit_table? "standard"|"classic" which exit numbers to use

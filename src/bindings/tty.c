@@ -15,6 +15,7 @@
 #include <lauxlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -121,11 +122,24 @@ static int ask_secret(int fd, const char *question, size_t n, struct buf *out)
 	return status;
 }
 
+/* The caller's stdin, if it is that terminal: one of another account (sudo -u) can't be opened anew. -1 with errno. */
+static int as_inherited(const char *path)
+{
+	const int in = worker_launch()->stdin_fd;
+	struct stat own, named;
+
+	if (in < 0 || fstat(in, &own) < 0 || stat(path, &named) < 0 || !isatty(in) || own.st_rdev != named.st_rdev)
+		return errno = EACCES, -1;
+	return fcntl(in, F_DUPFD_CLOEXEC, 3);
+}
+
 static int ask_terminal(const char *path, const char *question, size_t n, bool secret, bool many, struct buf *out)
 {
 	int fd = xopen(path, O_RDWR | O_NOCTTY, 0);
 	int status;
 
+	if (fd < 0 && errno == EACCES)
+		fd = as_inherited(path);
 	if (fd < 0)
 		return -1;
 	if (strcmp(path, "/dev/tty") != 0)

@@ -431,3 +431,179 @@ outcome_of() {
 	grep -q APPROVED_CALL answer
 	effects "$(printf '1 by exec\n1 by mcp')"
 }
+
+@test "notify of the project calls somebody, once for what waits, in bounded time; what becomes of it is a warning, and nothing else" {
+	setup_stage
+	local begin='return { audit = { path = "audit.jsonl" }, notify = '
+	echo "$begin"'"cat >>told; echo $RUNNER_APPROVAL >>told; echo noise" }' >runner.lua
+	asks --name x
+	expect 'e.warnings == []'
+	[ "$(tail -n 1 told)" = "$id" ]
+	head -n 1 told | python3 -c '
+import json, sys
+d = json.JSONDecoder().raw_decode(sys.stdin.read())[0]
+assert d["approval"] == sys.argv[1] and d["subject"] == "agent-7" and d["call"]["command"] == "drop", d
+assert d["call"]["arguments"]["name"] == "x" and d["call"]["would_affect"] and "env" not in d["call"] and "words" not in d["call"], d
+assert "name" in d["shown"] and "Run '"'drop'"' in" in d["message"] and d["deadline"], d' "$id"
+	local i
+	for i in 1 2 3; do
+		asks --name x
+	done
+	[ "$(grep -c '^apr_' told)" -eq 1 ]
+	[ "$(sql 'select notified from approvals')" = 1 ]
+	rm told
+	for i in 1 2 3 4 5 6; do # of those that ask at once, one has somebody called
+		env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" --policy p.json drop --name race >/dev/null 2>&1 3>&- 8>&- </dev/null &
+	done
+	wait
+	[ "$(grep -c '^apr_' told)" -eq 1 ]
+	[ "$(sql "select count(*) from approvals where state = 'pending'")" -eq 2 ]
+	local text
+	for text in '"echo bad >&2; exit 3"' '{ "/not/there" }' '"kill -9 $$"' '"exec sleep 100"'; do
+		echo "$begin$text }" >runner.lua
+		local before=$SECONDS
+		asks --name "y$SECONDS$RANDOM"
+		expect '[w["code"] for w in e.warnings] == ["NOTIFY_FAILED"] and e.warnings[0]["context"]["approval"] == "'"$id"'"'
+		[ $((SECONDS - before)) -lt 60 ]
+		[ "$(sql "select notified, state from approvals where id = '$id'")" = '0|pending' ]
+	done
+	echo "$begin"'"echo $RUNNER_APPROVAL >>later" }' >runner.lua
+	asks --name late
+	local first=$id
+	rm later
+	sql "update approvals set notified = 0 where id = '$id'"
+	asks --name late
+	[ ! -e later ] # whoever called at first may be on the way
+	sql "update approvals set asked_ms = asked_ms - 61000 where id = '$id'"
+	asks --name late
+	[ "$(cat later)" = "$first" ]
+	rm later
+	call drop --name late # needs nobody, or isn't kept
+	call --policy p.json drop --name late --pass hush
+	[ ! -e later ]
+	for text in 7 '{}' '""' '{ 1 }' 'function() end'; do
+		echo "$begin$text }" >runner.lua
+		call --policy p.json drop --name late
+		expect 'e.error["code"] == "COMMAND_INVALID" and "notify" in e.error["message"]'
+	done
+	effects '1 late'
+}
+
+@test "approvals ID says what is asked, with which arguments and effects, and by whom; of another subject there is none" {
+	setup_stage
+	asks --name "$(printf 'a\nApprove: yes')"
+	call approvals "$id"
+	envelope 0
+	expect 'len(e.data) == 1 and e.data[0]["id"] == "'"$id"'" and e.data[0]["asked_by"][0]["uid"] == '"$(id -u)"' and e.data[0]["asked_by"][0]["processes"]'
+	expect 'e.data[0]["arguments"]["name"].startswith("a") and e.data[0]["would_affect"] and e.data[0]["subject"] == "agent-7"'
+	call approvals "${id: -6}"
+	envelope 0
+	env -i "${CLEAN_ENV[@]}" TERM=xterm XDG_STATE_HOME="$PWD/state" python3 -c '
+import os, pty, sys
+pid, master = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+try:
+    while data := os.read(master, 4096):
+        os.write(1, data)
+except OSError:
+    pass' "$RUNNER" approvals "$id" | tr -d '\r' >seen
+	grep -q '^  | It would affect:' seen
+	grep -q '^subject:  agent-7$' seen
+	grep -q "^asked by: user $(id -u), processes " seen
+	[ "$(grep -c '^Approve' seen)" -eq 0 ]
+	echo '{ "subject": "agent-8" }' >q.json
+	call --policy q.json approvals "$id"
+	envelope 5
+	call approvals apr_0000000000000
+	envelope 5
+	person reject "$id" --why=no
+	call approvals "$id"
+	expect 'e.data[0]["state"] == "rejected" and e.data[0]["why"] == "no"'
+}
+
+@test "the same call of one subject under two policies is two that wait, and each runs under its own" {
+	setup_stage
+	echo '{ "subject": "agent-7", "confirm": ["drop"], "allow": { "drop": { "args": { "name": ["x"] } } } }' >q.json
+	asks --name x
+	local first=$id
+	call --policy q.json drop --name x
+	envelope 2
+	local second
+	second=$(grep -o 'apr_[0-9a-f]*' out.txt | head -n 1)
+	[ "$second" != "$first" ]
+	person approve "$second"
+	effects '1 x'
+	asks --name x
+	[ "$id" = "$first" ]
+	call --policy q.json drop --name x
+	envelope 0
+	grep '"begin"' audit.jsonl | grep '"command":"drop"' | grep -q 'q.json'
+	effects '1 x'
+}
+
+@test "what a policy confines waits, too, and runs confined once a person has agreed" {
+	setup_stage
+	python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) < 4)' || skip "this kernel's Landlock is version 0, not 4"
+	mkdir out pol
+	command_file put <<-'LUA'
+		return { description = "Put", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			dry_run = true, args = { { "path", "string", required = true, description = "Where" } },
+			run = function(args, ctx)
+				local ok = ctx.dry_run or io.open(args.path, "a")
+				return { effect = ok and "updated" or "noop", would_affect = { { path = args.path } } }
+			end }
+	LUA
+	echo "{ \"subject\": \"agent-7\", \"confirm\": [\"put\"], \"confine\": { \"write\": [\"$PWD/out\"] } }" >pol/c.json
+	local path
+	for path in "$PWD/out/x" "$PWD/x"; do
+		call --policy pol/c.json put --path "$path"
+		envelope 2
+		id=$(grep -o 'apr_[0-9a-f]*' out.txt | head -n 1)
+		person approve "$id"
+		call --policy pol/c.json put --path "$path"
+		envelope 0
+	done
+	expect 'e.data["effect"] == "noop"'
+	[ -e out/x ]
+	[ ! -e x ]
+}
+
+@test "a person approves from another account; the account of the agent neither reads nor decides" {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	setup_stage
+	local us=65534 agent=65533
+	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.." "$BATS_TEST_TMPDIR/../.."
+	install -m 755 "$RUNNER" runner-for-all
+	mkdir -m 700 state home
+	echo '{ "subject": "agent-7", "confirm": ["drop"], "allow": ["drop"] }' >p.json
+	touch audit.jsonl
+	chown -R $us:$us state home commands runner.lua p.json audit.jsonl .
+	as() {
+		setpriv "--reuid=$1" "--regid=$1" --clear-groups env -i PATH="$PATH" HOME="$PWD/home" XDG_STATE_HOME="$PWD/state" "${@:2}"
+	}
+	as $agent ./runner-for-all --version >/dev/null 2>&1 || skip "another user can't reach $PWD"
+	# what sudo lets the agent do: this call, as that account
+	as $us ./runner-for-all --policy p.json drop --name x --format json >answer 2>/dev/null </dev/null || true
+	id=$(grep -o 'apr_[0-9a-f]*' answer | head -n 1)
+	[ -n "$id" ]
+	local words
+	for words in "approve $id" "reject $id" "approvals" "approvals $id"; do
+		# shellcheck disable=SC2086 # words
+		as $agent ./runner-for-all $words --format json >answer 2>/dev/null </dev/null || true
+		grep -q '"ok":false' answer
+		[ "$(grep -c '"command":"drop"' answer)" -eq 0 ]
+	done
+	# as that account, but without a terminal of a person
+	as $us ./runner-for-all approve "$id" --format json >answer 2>/dev/null </dev/null || true
+	grep -q PERSON_REQUIRED answer
+	effects ''
+	# a person, whose own account is another one
+	person "/usr/bin/setpriv --reuid=$us --regid=$us --clear-groups $PWD/runner-for-all approve $id"
+	effects '1 x'
+	[ "$(stat -c %u effects)" -eq $us ]
+	as $us ./runner-for-all --policy p.json drop --name x --format json >answer 2>/dev/null </dev/null
+	grep -q '"APPROVED_CALL"' answer
+	effects '1 x'
+	grep '"confirmed"' audit.jsonl | grep -q "\"approval\":\"$id\""
+}

@@ -112,6 +112,20 @@ local function placed_of(db, id)
 	return rows[1] and json.array(rows) or nil
 end
 
+-- Who has asked: of a call, all that have made it.
+local function askers_of(gate)
+	local out = json.array {}
+	for i, asker in ipairs(gate.asker and (gate.asker[1] and gate.asker or { gate.asker }) or {}) do
+		local pids = json.array {}
+		for name in pairs(asker.processes or {}) do
+			pids[#pids + 1] = math.tointeger(tonumber(name:match "^%d+"))
+		end
+		table.sort(pids)
+		out[i] = { uid = asker.uid, processes = pids }
+	end
+	return out
+end
+
 ---What a person is asked, as answers have it.
 ---@param gate table
 ---@return table
@@ -119,7 +133,7 @@ function M.approval(gate)
 	local call = gate.call or {}
 	return { id = gate.id, run = gate.run, workflow = gate.workflow, step = gate.key, state = gate.state, message = gate.message,
 		shown = gate.shown, command = call.command, arguments = call.arguments, would_affect = call.would_affect, cwd = call.cwd,
-		subject = gate.subject or gate.run_subject, client = call.client, outcome = gate.became,
+		asked_by = askers_of(gate), subject = gate.subject or gate.run_subject, client = call.client, outcome = gate.became,
 		asked = time(gate.asked_ms), deadline = time(gate.deadline_ms), default = gate.deadline_ms and gate.fallback,
 		decided = time(gate.decided_ms), by = gate.decided_by, why = gate.why, project = scope.label(gate.project) }
 end
