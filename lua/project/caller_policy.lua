@@ -233,7 +233,7 @@ local function merge(list, checks)
 		all.relocate = all.relocate and policy.relocate ~= false
 		all.subject = all.subject or policy.subject -- the outer one: what it starts can't take another name
 		all.confines = all.confines or policy.confine ~= nil
-		all.limited = all.limited or policy.expires or policy.max_jobs or policy.total_cost_usd
+		all.limited = all.limited or policy.confine or policy.expires or policy.max_jobs or policy.total_cost_usd
 		for _, rule in ipairs(policy.allow or {}) do
 			all.limited = all.limited or rule.limits
 		end
@@ -471,8 +471,7 @@ local function settle(a, settled)
 	if policy.max_timeout_ms then
 		narrow_timeout(settled, policy.max_timeout_ms)
 	end
-	local problem = problem_of(a) or policy.confines and require("runner.project.policy_confine").refusal(a)
-		or policy.limit and policy.limit(a, settled) or nil
+	local problem = problem_of(a) or policy.limit and policy.limit(a, settled) or nil
 	if problem then
 		require("runner.project.plan").send(a.command, settled, a.framework, a.project)
 		return { error = problem }

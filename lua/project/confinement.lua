@@ -82,7 +82,7 @@ local function enter(a, list, about)
 		spec.lockable = lockable
 		if layer.policy then
 			host.setenv(require("runner.project.caller_policy").HELD, layer.policy)
-			a.policy.entered = true -- or an error is raised here
+			require("runner.project.policy_confine").entered = true -- or an error is raised here
 		end
 		if spec.write then
 			host.setenv("TMPDIR", tempdir) -- for programs, and for commands of ours that it calls
@@ -120,16 +120,16 @@ end
 ---@param a runner.Attempt
 ---@return runner.Error? problem CONFINEMENT_UNAVAILABLE, PRECONDITION, VALIDATION_ERROR
 function M.prepare(a)
-	local confine, root, list, all = a.command.confine, root_of(a), layers(a), {}
+	local own, root, list, confine = a.command.confine, root_of(a), layers(a), {}
 	for _, layer in ipairs(list) do
 		for name, v in next, layer.confine do
-			all[name] = all[name] ~= false and v
+			confine[name] = confine[name] ~= false and v
 		end
-		all.required = list[1].policy ~= nil or layer.confine.required
+		confine.required = list[1].policy ~= nil or layer.confine.required
 	end
-	local about, missing = bounds.abilities(all)
-	local problem = missing and all.required and bounds.unavailable(about)
-		or confine and (confine.write and a.framework.output and output_problem(a) or bounds.missing_path(confine, root))
+	local about, missing = bounds.abilities(confine)
+	local problem = missing and confine.required and bounds.unavailable(about)
+		or own and (own.write and a.framework.output and output_problem(a) or bounds.missing_path(own, root))
 	if problem then
 		return problem
 	elseif missing then

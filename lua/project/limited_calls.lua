@@ -14,7 +14,9 @@ local M = {}
 -- What has refused a call: the rule, what would be allowed, and when.
 local function refused_by(refusal)
 	local policy = refusal.policy
-	if refusal.invalid then
+	if refusal.error then
+		return refusal.error
+	elseif refusal.invalid then
 		return caller_policy.invalid(policy.path, ("%s: %s"):format(policy.path, refusal.why), refusal.rule == "counts"
 			and "Make its folder one that only you can write to, or name such a folder in 'counts'" or "Correct the policy: runner policy check")
 	end
@@ -260,6 +262,10 @@ function M.settle(a, settled)
 	end
 	if caller_policy.runs_nothing(a.command) or informs(a.framework) then
 		return nil
+	end
+	local unheld = policy.confines and require("runner.project.policy_confine").refusal(a)
+	if unheld then
+		return refused_by(unheld)
 	end
 	local project, others = a.project, a.project.look
 	project.look = function(at)

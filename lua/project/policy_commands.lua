@@ -186,7 +186,7 @@ function M.rows(policy, entries)
 			held[#held + 1] = not entry.builtin and command_line.typed(entry.name) or nil
 		end
 		out[#out + 1] = { policy = policy.path, list = "confine", rule = "confine", says = confines.says(policy),
-			commands = held, problem = problem and problem.message }
+			commands = held, problem = problem and (problem.why or problem.error.message) }
 	end
 	return out
 end

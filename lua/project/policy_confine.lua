@@ -4,14 +4,14 @@
 
 local attempt = require "runner.core.attempt"
 local bounds = require "runner.core.bounds"
-local caller_policy = require "runner.project.caller_policy"
-local command_line = require "runner.core.command_line"
 local fs = require "runner.fs"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
 local tables = require "runner.core.tables"
 
 local M = {}
+
+M.entered = false -- does the kernel hold this process to it?
 
 -- Built-in commands that can be left as they are: they read what runner keeps, or make calls that are held themselves.
 local OPEN = tables.set [[approvals approve audit.list audit.verify completion exec help job.cancel job.list job.logs job.status job.wait
@@ -71,46 +71,41 @@ end
 
 ---Why calls can't be held to it; nil: they can.
 ---@param policy table
----@return runner.Error?
+---@return runner.PolicyRefusal?
 function M.problem(policy)
 	local about, missing = bounds.abilities(policy.confine)
 	local absent = bounds.missing_path(policy.confine, "/")
 	local why = absent and absent.message or forgeable(policy)
-	return missing and bounds.unavailable(about) or why and caller_policy.invalid(policy.path, ("%s: %s"):format(policy.path, why),
-		absent and absent.fix_required or "Name folders that have nothing of it, and keep the policy elsewhere") or nil
+	return missing and { error = bounds.unavailable(about) } or why and { policy = policy, rule = "confine", why = why, invalid = true } or nil
 end
 
 -- --- one call ------------------------------------------------------------------------------------
 
-local function refused(a, policy, why)
-	return caller_policy.refused(policy, "confine", ("'%s' is not allowed: %s"):format(command_line.typed(a.name), why))
-end
-
--- What can't be held by that policy.
-local function refusal(a, policy)
+-- What can't be held by that policy, as the rest of a sentence.
+local function unheld(a, policy)
 	local network = a.command.confine and a.command.confine.network
 	if not a.found.path and (a.framework.output or a.parsed.values.html) then
-		return refused(a, policy, "its confine can't hold the file that it would write")
+		return "its confine can't hold the file that it would write"
 	elseif policy.confine.network ~= nil and network and network.hosts then
-		return refused(a, policy, "its confine.network and the hosts that the command declares can't be held together")
-	elseif a.found.path and policy.confine.write and a.framework.output then
-		return refused(a, policy, "its confine can't hold the file of --output: redirect stdout")
+		return "its confine.network and the hosts that the command declares can't be held together"
+	elseif policy.confine.write and a.framework.output then
+		return "its confine can't hold the file of --output: redirect stdout"
 	end
-	return M.problem(policy)
 end
 
 ---Why a call isn't made, since it can't be held to the policies.
 ---@param a runner.Attempt
----@return runner.Error?
+---@return runner.PolicyRefusal?
 function M.refusal(a)
 	for _, policy in ipairs(a.policy.list) do
-		local problem = policy.confine and refusal(a, policy)
-		if problem then
-			return problem
+		local why = policy.confine and unheld(a, policy)
+		local refusal = why and { policy = policy, rule = "confine", why = why } or policy.confine and M.problem(policy)
+		if refusal then
+			return refusal
 		end
 	end
 	attempt.around("run", function(run, ...) -- innermost: whatever has led here, `run` begins within the bounds, or not at all
-		assert(not a.found.path or a.policy.entered, "it isn't confined as its policy says")
+		assert(not a.found.path or M.entered, "it isn't confined as its policy says")
 		return run(...)
 	end)
 end

@@ -329,6 +329,7 @@ end
 ---@field why string the rest of a sentence
 ---@field context? table
 ---@field invalid? boolean the policy is wrong
+---@field error? runner.Error in place of all that
 
 ---The rules of a policy that mean a command and say more than its name.
 ---@param policy table
