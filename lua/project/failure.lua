@@ -111,7 +111,9 @@ local WRONG = { COMMAND_NOT_FOUND = true, VALIDATION_ERROR = true } -- calls tha
 ---@param e runner.Error
 function M.reply(e)
 	if WRONG[e.code] and e.phase == "validation" and not e.fix_command then
-		e.fix_command = require("runner.project.repair").command(attempt)
+		local fix, advice = require("runner.project.repair").command(attempt)
+		e.fix_command = fix
+		e.suggestion = advice and (not fix or e.code == "COMMAND_NOT_FOUND") and advice or e.suggestion
 	end
 	local fields = fields_of(e)
 	send_extra(e)

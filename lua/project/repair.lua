@@ -22,6 +22,7 @@ local M = {}
 
 local MOST_TOKENS, TRIED = 60, 10
 local MARGIN, LEAST, OWN = 0.8, 0.3, 0.9 -- what is nearly as likely; what is likely enough; what is another command's own name
+local SURE, MOST_NAMED = 0.94, 3 -- arguments that leave no doubt; calls in one hint
 local BARRED = 4 / 3 -- how much likelier a call that changes something is than one that no repair may name
 local DECIDES = tables.set "approve reject" -- for a person: what it means is a decision
 local LEAD = tables.set "run runner call exec do invoke please"
@@ -74,7 +75,7 @@ local function calls_of(one, tokens, project, front)
 	local command = not (entry.builtin and DECIDES[entry.name]) and not is_refused(entry) and catalog.load(entry, project)
 	local level = command and command.danger_level
 	if not command or command.requires_person or command.raw or is_refused(entry, level)
-		or level ~= "safe" and (one.loose or entry.builtin and (not one.named or level == "destructive")) then
+		or level ~= "safe" and (one.bare or entry.builtin and (not one.named or level == "destructive")) then
 		return {}, true
 	end
 	local out = {}
@@ -88,7 +89,9 @@ local function calls_of(one, tokens, project, front)
 				words[#words + 1] = word
 			end
 			table.move(repaired, 1, #repaired, #words + 1, words)
-			out[#out + 1] = { words = words, line = command_line.line(words), cost = one.score * proposal.cost, safe = level == "safe" }
+			local is_sure = not one.loose or one.loose == "verb" and proposal.sure > 0 and proposal.cost > SURE
+			out[#out + 1] = { words = words, line = command_line.line(words), name = command.name, cost = one.score * proposal.cost,
+				safe = level == "safe", maybe = level ~= "safe" and not is_sure }
 		end
 	end
 	return out
@@ -115,16 +118,16 @@ local function best_of(list, argv, at, project, front)
 	if not best or barred * (best.safe and MARGIN or BARRED) > best.cost or best.cost < LEAST then
 		return nil
 	end
-	local near = {}
+	local near, safe = {}, best.safe
 	for _, call in ipairs(calls) do
-		near[#near + 1] = call.cost > best.cost * MARGIN and call or nil
-	end
-	for _, call in ipairs(near) do
-		if near[2] and not call.safe then
-			return nil, near
+		if call.cost > best.cost * MARGIN then
+			near[#near + 1], safe = call, safe and call.safe
 		end
 	end
-	return best.words
+	if safe or not near[2] and not best.maybe then
+		return best
+	end
+	return nil, near
 end
 
 -- Runner's own flags in front stay there as they are.
@@ -247,7 +250,7 @@ end
 ---The failed call, repaired, as a command line; nil: none is safe and sure.
 ---@param a runner.Attempt
 ---@return string?
----@return string[]? several what may have been meant, where that isn't sure
+---@return string? advice which command that is, or what may have been meant where that isn't sure
 function M.command(a)
 	local call = a.call
 	local argv = call and (call.is_call and words_of_call(a) or not call.stdin_words and call.argv)
@@ -255,13 +258,19 @@ function M.command(a)
 	if not argv or not argv[1] or #argv > MOST_TOKENS or call.has_stdin or is_delicate(argv) then
 		return nil
 	end
-	local ok, words, near = pcall(repair, argv, a.project)
-	local line = ok and words and command_line.line(words)
-	local several = {}
-	for i, one in ipairs(ok and near or {}) do
-		several[i] = is_open(a, one.line) and "runner " .. one.line or nil
+	local ok, best, near = pcall(repair, argv, a.project)
+	local lines = {}
+	for i, one in ipairs(ok and (near or { best }) or {}) do
+		if one.line == command_line.line(argv) or not is_open(a, one.line) then
+			return nil
+		end
+		lines[i] = i <= MOST_NAMED and "runner " .. one.line or nil
 	end
-	return line and line ~= command_line.line(argv) and is_open(a, line) and "runner " .. line or nil, several[2] and several or nil
+	if not near then
+		return lines[1], lines[1] and ("Did you mean '%s'?"):format(command_line.typed(best.name)) or nil
+	elseif not call.is_call then
+		return nil, (lines[2] and "Write the one that is meant: %s" or "If that is meant, write %s"):format(table.concat(lines, "; or "))
+	end
 end
 
 return M

@@ -64,16 +64,19 @@ end
 
 -- Are all words of one name among those of the other, and the rest such as `allowed` says?
 local function covers(long, short, allowed)
-	local its = tables.set(short:gsub("-", " "))
+	local its = parts(short)
 	local found = 0
 	for _, part in ipairs(parts(long)) do
-		if its[part] then
-			found = found + 1
-		elseif not allowed(part) then
+		local is_its = false
+		for _, other in ipairs(its) do
+			is_its = is_its or words.is_same(part, other)
+		end
+		found = found + (is_its and 1 or 0)
+		if not is_its and not allowed(part) then
 			return false
 		end
 	end
-	return found == #parts(short)
+	return found == #its
 end
 
 local function any()
@@ -114,7 +117,9 @@ local WAYS = {
 		or ("-" .. row.flag .. "-"):find("-" .. name .. "-", 1, true)) end },
 	{ 0.9, loose = true, is = function(name, row) return #name > 4 and row.flag == "name" and name:find "name$" end },
 	{ 0.9, loose = true, is = function(name, row) return search_words.stem(name) == search_words.stem(row.flag) end },
-	{ 0.9, is = function(name, row) return not ARTICLES[name] and words.is_in(name, row.description) end },
+	{ 0.9, says = true, is = function(name, row)
+		return #name > 1 and not row.section and not ARTICLES[name] and words.is_in(name, row.description)
+	end },
 	{ 0.88, loose = true, is = function(name, row) return #name > 2 and words.is_near(name, row.flag) end },
 	{ 0.88, is = function(name, row) return words.is_used_for(name, row.flag) end },
 	{ 0.85, is = function(name, row, s) return #name > (s.strict and 2 or 1) and words.abbreviates(name, row.flag) end },
@@ -131,18 +136,20 @@ local function free(s, row)
 	return s.spelt[row] ~= true and (row.type == "array" or s.given[row] == nil)
 end
 
-local function restricts(name)
-	return name ~= "to" and not name:find "^to%-" and words.negates(name, true)
+-- Neither says no, nor less, where the other doesn't.
+local function is_open(s, way, i, name, row)
+	local plain_name = name:gsub("^to%-?", "")
+	return i <= 3 or not words.negates(row.flag) and (not s.strict or way.any
+		or not words.restricts(plain_name, row.flag) and (way.says or not words.restricts(row.flag, name)))
 end
 
 -- The rows that a flag of this name, with this value, may mean: those that the surest way finds.
 local function by_name(s, name, value, first, last)
 	for i = first, words.negates(name) and 0 or last do
 		local way, found, ours = WAYS[i], {}, {}
-		local allowed = not s.strict or not way.loose and (way.any or not restricts(name))
-		for _, row in ipairs(allowed and s.rows or {}) do
+		for _, row in ipairs(not (s.strict and way.loose) and s.rows or {}) do
 			local own = not row.section or row.when
-			local right = (own or way.ours) and free(s, row) and not (i > 3 and words.negates(row.flag, s.strict and not way.any))
+			local right = (own or way.ours) and free(s, row) and is_open(s, way, i, name, row)
 			if right and way.is(name, row, s) and (i <= 3 or row.type == "boolean" or row.section or not value or reads.read(s, row, value)) then
 				local fit = row.section and 3 or value and reads.suits(s, row, value) or 1
 				table.insert(own and found or ours, { row = row, cost = way[1] * (i > 3 and 0.7 + 0.1 * fit or 1) })
@@ -338,6 +345,7 @@ local function option(s, token, name, value, after)
 		local takes = not s.strict and not value and after and (TRUE[after:lower()] or FALSE[after:lower()])
 		return put_boolean(s, row, value or takes and after or nil, negated) and (takes and 2 or 1)
 	end
+	s.sure = s.sure + (spelt == true and not row.section and 1 or 0)
 	return put(s, row, next_value) and (value and 1 or 2), row
 end
 
@@ -372,6 +380,17 @@ local function pair(s, token)
 	return row and name or nil, value
 end
 
+-- Are they words of one text: each a word, as nobody writes what is something by itself?
+local function is_prose(list, first, run)
+	for i = first, #list do
+		local shape = words.shape(list[i])
+		if list[i]:find "[%s{}%[%]\"]" or not run and shape ~= "word" and shape ~= "mark" then
+			return false
+		end
+	end
+	return true
+end
+
 -- What each word may be for, one after the other; the loss is how far it is from what suits.
 local function assign(s, rest, i, taken, loss, out)
 	local text = rest[i]
@@ -384,8 +403,14 @@ local function assign(s, rest, i, taken, loss, out)
 		missing = missing or row.required and s.given[row] == nil and not taken[row]
 	end
 	local before = taken[i - 1] and taken[taken[i - 1]] or 0
+	local tail = rest[i + 1] and is_prose(rest, i) and table.concat(rest, " ", i)
 	for at, row in ipairs(s.command.args) do
+		if tail and not taken[row] and not row.positional and free(s, row) and words.kind(row) == "text" and reads.read(s, row, tail) then
+			out[#out + 1] = { rows = table.move(taken, 1, i - 1, 1, {}), loss = loss + 0.5 + at / 1000, tail = tail }
+			out[#out].rows[i] = row
+		end
 		local fit = not taken[row] and not row.positional and free(s, row) and reads.suits(s, row, text) or 0
+		fit = i <= MOST_WORDS and fit or 0
 		local is_switch = not s.strict and row.type == "boolean" and row.flag == plain(text) and free(s, row) and not taken[row]
 		if fit > 0 or is_switch then
 			taken[i], taken[row] = row, at
@@ -404,18 +429,15 @@ local function ways_of(s, rest, run)
 			return out
 		end
 	end
-	if #rest <= MOST_WORDS then
-		assign(s, rest, 1, {}, 0, out)
-	end
+	assign(s, rest, 1, {}, 0, out)
 	local row = run and (run.row.type == "string" and not run.row.values) and run.row
 	local whole, kind = row and table.concat(run.words, " ") or "", row and words.kind(row)
-	local is_part = kind == "text" or kind == nil and not s.strict or kind == "cron" and words.shape(whole) == "cron"
+	local is_part = kind == "text" and is_prose(run.words, 1, true) or kind == nil and not s.strict
+		or kind == "cron" and words.shape(whole) == "cron"
 	if row and is_part and reads.read(s, row, whole) then
 		local others = {}
 		local left = table.move(rest, run.last + 1, #rest, run.first, table.move(rest, 1, run.first - 1, 1, {}))
-		if #left <= MOST_WORDS then
-			assign(s, left, 1, {}, kind == nil and 1.5 or 0.5, others)
-		end
+		assign(s, left, 1, {}, kind == nil and 1.5 or 0.5, others)
 		for _, one in ipairs(others) do
 			one.join = whole
 			out[#out + 1] = one
@@ -439,9 +461,11 @@ local function take_words(s, rest, run)
 		rest = table.move(rest, run.last + 1, #rest, run.first, table.move(rest, 1, run.first - 1, 1, {}))
 	end
 	for i, row in ipairs(way.rows) do
+		local text = i == #way.rows and way.tail or rest[i]
+		s.sure = s.sure + (row.type ~= "boolean" and reads.suits(s, row, text) == 3 and 1 or 0)
 		if row.type == "boolean" then
 			put_boolean(s, row)
-		elseif not put(s, row, rest[i]) then
+		elseif not put(s, row, text) then
 			return nil
 		end
 	end
@@ -500,7 +524,7 @@ end
 
 local function attempt_at(command, tokens, config, path)
 	local s = { command = command, config = config, strict = command.danger_level ~= "safe", given = {}, spelt = {}, slots = {}, out = {},
-		cost = 1, asked = 0, path = path, counts = {}, about = command.name:gsub("[.-]", " "),
+		cost = 1, sure = 0, asked = 0, path = path, counts = {}, about = command.name:gsub("[.-]", " "),
 		rows = table.move(command.args, 1, #command.args, 1, {}) }
 	for _, row in ipairs(contract.rows(command)) do
 		s.rows[#s.rows + 1] = row.section and not row.front and row or nil
@@ -531,12 +555,12 @@ end
 ---@param command table normal form
 ---@param tokens string[] without the command's name
 ---@param config table of the project
----@return {words: string[], cost: number}[] cost: 1 is sure, less is a guess
+---@return {words: string[], cost: number, sure: integer}[] cost: 1 is sure, less is a guess; sure: how many values suit nothing else
 function M.proposals(command, tokens, config)
 	local out, path = {}, {}
 	for _ = 1, MOST_WAYS do
 		local repaired, s = attempt_at(command, tokens, config, path)
-		out[#out + 1] = repaired and { words = repaired, cost = s.cost } or nil
+		out[#out + 1] = repaired and { words = repaired, cost = s.cost, sure = s.sure } or nil
 		path = next_path(s)
 		if not path then
 			break

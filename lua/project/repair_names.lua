@@ -14,9 +14,10 @@ local M = {}
 
 local ENOUGH, MISSPELT, PLURAL = 0.4, 0.78, 0.9 -- of the project's own, of a built-in one; its plural
 local MOST_TOKENS, MOST_LOADED = 4, 40
+local SAID, LOOSELY = 0.68, 0.55 -- a verb that the description begins with; one that is sometimes used for that of the name
 local SHOW = tables.set "get show view display describe read fetch"
 
--- How much alike a typed word and one of a name are: 0 to 1; true: too little so to change something.
+-- How much alike a typed word and one of a name are: 0 to 1; true: too little so to change something; "verb": unless all else is sure.
 local function likeness(typed, word, is_verb)
 	local a, b = search_words.stem(typed), search_words.stem(word)
 	if typed == word then
@@ -36,7 +37,10 @@ local function likeness(typed, word, is_verb)
 	elseif #b > 3 and typed:sub(1, #b) == b then
 		return 0.75, is_verb
 	end
-	return #typed > 2 and words.abbreviates(typed, word) and 0.65 or 0, is_verb
+	if #typed > 2 and words.abbreviates(typed, word) then
+		return 0.65, is_verb
+	end
+	return is_verb and words.is_loosely_used_for(typed, word) and LOOSELY or 0, "verb"
 end
 
 ---"Alert-List", "alert:list", "alertList" → alert list; "alert..list" names nothing
@@ -82,7 +86,7 @@ local function matched(typed, own, last)
 	for _, one in ipairs(pairs_of) do
 		if not of_typed[one.i] and not of_own[one.j] then
 			of_typed[one.i], of_own[one.j] = one.j, one.i
-			score, loose = score * one.how, loose or one.loose
+			score, loose = score * one.how, loose ~= true and one.loose and (one.loose == "verb" and typed[one.i] or true) or loose
 		end
 	end
 	for i = 1, #typed do
@@ -105,7 +109,7 @@ local function is_listing(typed, own, is_last)
 end
 
 -- How well these words name an entry; nil: they don't. `of`: the command, loaded where its description has to say more.
-local function reading(typed, entry, of)
+local function reading(typed, entry, of, is_group)
 	local own, last = name_parts(entry.name)
 	local m = matched(typed, own, last)
 	local score, is_named = m.score, #typed == #own
@@ -125,24 +129,34 @@ local function reading(typed, entry, of)
 		return nil
 	end
 	local word, bare = typed[extra[1]], false
+	local loose = m.loose
+	if type(loose) == "string" then
+		local command = not entry.builtin and of(entry)
+		local is_said = command and words.is_in(loose, command.description:lower():match "^%a+")
+		score, loose = is_said and score * SAID / LOOSELY or score, not is_said and "verb"
+	end
 	if word then
 		local command = not entry.builtin and of(entry)
-		if not command or words.negates(word) then
+		if not command or #word < 3 and not words.is_verb(word) or words.negates(word) then
 			return nil
 		end
 		local first = command.description:lower():match "^%a+" or ""
+		local is_first = words.is_in(word, first) or words.is_same_verb(word, first)
 		local verb = missing[1] and missing[#missing] >= last and not words.negates(own[missing[#missing]])
-		if verb and (words.is_in(word, first) or words.is_same_verb(word, first)) then
-			score, missing[#missing] = score * 0.68, nil
-		elseif not missing[1] and words.is_in(word, command.description .. " " .. table.concat(command.keywords or {}, " ")) then
-			score, bare = score * 0.7, not words.is_verb(word)
+		if verb and is_first then
+			score, missing[#missing] = score * SAID, nil
+		elseif not missing[1] and (is_first and words.is_verb(word)
+			or words.is_in(word, command.description .. " " .. table.concat(command.keywords or {}, " "))) then
+			score, bare = score * 0.7, extra[1] == #typed and not words.is_verb(word)
 		else
 			return nil
 		end
 	end
 	local left_out, all = false, false
 	for _, j in ipairs(missing) do
-		if j < last then
+		if is_group and j < last then
+			return nil
+		elseif j < last then
 			score, left_out = left_out and score or score * 0.6, true
 		elseif own[j] == "list" and j == #own and not left_out and not entry.builtin then
 			score, all = score * 0.5, true
@@ -151,7 +165,7 @@ local function reading(typed, entry, of)
 		end
 	end
 	local generic = left_out and #typed == 1 and (words.is_verb(typed[1]) or m.score < 0.85)
-	return score, { named = is_named, loose = m.loose or bare or all or generic, whole = all or generic and m.score < 0.85 }
+	return score, { named = is_named, loose = all or generic or loose, bare = bare, whole = all or generic and m.score < 0.85 }
 end
 
 ---@class runner.Candidate
@@ -159,8 +173,9 @@ end
 ---@field used integer how many tokens name it
 ---@field score number
 ---@field named? boolean by its own words, in any order, or their plural
----@field loose? boolean too little is said to change something
+---@field loose? boolean|"verb" too little is said to change something; "verb": unless all else is sure
 ---@field whole? boolean too little for a word more
+---@field bare? boolean one that may be a value is taken for a word of its description
 
 ---The commands that the tokens at `at` may name, the best first.
 ---@param argv string[]
@@ -186,12 +201,16 @@ function M.candidates(argv, at, project)
 		typed[#tokens] = table.move(parts, 1, #parts, #(typed[#tokens - 1] or {}) + 1, table.move(typed[#tokens - 1] or {}, 1,
 			#(typed[#tokens - 1] or {}), 1, {}))
 	end
-	local habit = foreign_names.word(tokens)
-	for _, entry in ipairs(catalog.list(project)) do
+	local habit, list, is_group = foreign_names.word(tokens), catalog.list(project), false
+	for _, entry in ipairs(list) do
+		is_group = is_group or not entry.builtin and command_line.name_words(entry.name)[2] ~= nil
+			and command_line.name_words(entry.name)[1] == tokens[1]
+	end
+	for _, entry in ipairs(list) do
 		local habitual = entry.builtin and (habit and PLURAL or MISSPELT) or habit and not tokens[2] and PLURAL
 		local best = 0
 		for used = #tokens, 1, -1 do
-			local score, how = reading(typed[used], entry, of)
+			local score, how = reading(typed[used], entry, of, is_group)
 			score = score and entry.builtin and score * 0.95 or score
 			if score and score >= (habitual or ENOUGH) and score > best then
 				best = score

@@ -99,6 +99,11 @@ local function is_named_for(row, text)
 	return false
 end
 
+-- Is it the argument that says which one: "name" of a host, "volume" of volumes?
+local function is_object(s, row)
+	return row == s.command.args[1] and (row.flag == "name" or row.flag == "id" or words.is_in(row.flag, s.about))
+end
+
 ---How well a value suits a row, by the row's type, name and description: 0 not at all, to 3.
 ---@param s table the state of a repair
 ---@param row table
@@ -112,7 +117,11 @@ function M.suits(s, row, text)
 		return 3
 	end
 	local by_shape = words.SUITS[kind or "any"] or words.SUITS.any
-	return is_named_for(row, text) and 3 or by_shape[shape] or (row.items or row.type) ~= "string" and kind ~= "number" and 1 or 0
+	local fit = is_named_for(row, text) and 3 or by_shape[shape] or 0
+	if fit == 2 and is_object(s, row) then
+		return 2.85
+	end
+	return fit > 0 and fit or (row.items or row.type) ~= "string" and kind ~= "number" and 1 or 0
 end
 
 return M

@@ -14,6 +14,19 @@ local RESTRICTING = tables.set [[older newer than by max min check explain just 
 	least most above below over under old current previous source origin]]
 local HARMLESS = tables.set "until under unit units unique union unix unicode uncle"
 
+---Does a name restrict in a way that another doesn't?
+---@param name string
+---@param other string
+---@return boolean
+function M.restricts(name, other)
+	for part in name:gmatch "%a+" do
+		if RESTRICTING[part] and not ("-" .. other .. "-"):find("-" .. part .. "-", 1, true) then
+			return true
+		end
+	end
+	return false
+end
+
 ---Does a word, or a part of it, say the opposite of the rest, or less?
 ---@param word string
 ---@param strict? boolean less, too
@@ -79,6 +92,14 @@ function M.is_used_for(a, b)
 	return search_words.is_same(search_words.stem(a), search_words.stem(b))
 end
 
+---Are they sometimes used for one another?
+---@param a string
+---@param b string
+---@return boolean
+function M.is_loosely_used_for(a, b)
+	return (search_words.same[search_words.stem(a)] or {})[search_words.stem(b)] ~= nil
+end
+
 ---Is the word, in any of its forms, one of a text's?
 ---@param word string
 ---@param text? string
@@ -141,11 +162,12 @@ channel to via
 target to destination dest into onto
 database db dbname schema
 environment env stage
-path file output out dest destination to filename output-file output-path outfile dir directory save-to
+path file output out o dest destination to filename output-file output-path outfile dir directory save-to
 query search q filter pattern grep expression text term match
 expression expr condition query rule when
 user username login account owner author who by member person
-owner assignee user to
+owner assignee assigned assigned-to user to
+person assignee user member reviewer to who
 status state
 amount sum value price total money
 percent percentage pct discount rate off
@@ -173,7 +195,7 @@ role permission access level
 month period date when
 year period
 date when on at day
-method via with using type
+method via with using type strategy mode how
 size type plan
 plan tier type to
 subject title
@@ -186,7 +208,9 @@ dry-run preview
 quantity qty count amount number
 category type group
 language lang locale
-parent group folder]]
+parent group folder
+per-minute rpm rate
+per-second rps rate]]
 
 local same = {} ---@type table<string, table<string, true>>
 for line in FLAGS:gmatch "[^\n]+" do
@@ -207,7 +231,7 @@ function M.is_same_flag(a, b)
 end
 
 -- Words in the name of a flag that say nothing about which one it is.
-M.EMPTY = tables.set "id ids identifier name value to the number no num ref at on in of for is my with as"
+M.EMPTY = tables.set "id ids identifier name value to the number no num ref at on in of for is my with as count"
 
 -- --- kinds of values ------------------------------------------------------------------------------------
 
@@ -222,7 +246,8 @@ for kind, names in pairs {
 	text = "reason note notes message comment description text body summary why subject details query sql expression label title content",
 	path = "path file dir directory folder output filename",
 	url = "url uri endpoint webhook link callback",
-	id = "id uuid uid identifier",
+	id = "id uuid uid identifier number sku",
+	version = "version release ver", domain = "domain zone host hostname",
 } do
 	for name in names:gmatch "%S+" do
 		KINDS[name] = kind
@@ -232,7 +257,8 @@ end
 -- What the description of an argument says of its kind.
 local SAYS = { { "how long", "duration" }, { "how far back", "duration" }, { "an age", "duration" }, { "how many", "number" },
 	{ "how much", "number" }, { "in euro", "number" }, { "in percent", "number" }, { "e%-?mail", "email" }, { "an address", "email" },
-	{ "crontab", "cron" }, { "%f[%w]its id%f[%W]", "id" }, { "%f[%w]the id%f[%W]", "id" }, { "%f[%w]id of", "id" } }
+	{ "crontab", "cron" }, { "%f[%w]json%f[%W]", "document" },
+	{ "%f[%w]its id%f[%W]", "id" }, { "%f[%w]the id%f[%W]", "id" }, { "%f[%w]id of", "id" } }
 
 ---What an argument takes: "duration", "number", "date", "email", "cron", "text", "path", "url", "id"; nil: anything.
 ---@param row table
@@ -256,9 +282,12 @@ function M.kind(row)
 end
 
 local SHAPES = {
-	{ "number", "^[+-]?%d[%d,_]*%.?%d*%%?$" }, { "date", "^%d%d%d%d%-%d%d$" }, { "date", "^%d%d%d%d%-%d%d%-%d%d" },
+	{ "number", "^[+-]?%d[%d,_]*%.?%d*%%?$" }, { "ip", "^%d+%.%d+%.%d+%.%d+[/%d]*$" },
+	{ "version", "^v?%d+%.%d+%.%d[%w.-]*$" }, { "version", "^v%d[%d.]*$" }, { "date", "^%d%d%d%d%-%d%d$" },
+	{ "date", "^%d%d%d%d%-%d%d%-%d%d" },
 	{ "duration", "^%d+%s?[smhdw]$" }, { "duration", "^%d+%s?ms$" }, { "duration", "^%d+%s?%l+s?$" }, { "email", "^[^%s@]+@[^%s@]+%.%w+$" },
 	{ "url", "^%l[%w+.-]*://" }, { "cron", "^@%l+$" }, { "cron", "^[%d*/,-]+ [%d*/,-]+ [%d*/,-]+ [%w*/,-]+ [%w*/,-]+$" },
+	{ "document", "^[{%[].*[}%]]$" },
 	{ "text", "%s" }, { "path", "^[.~]?[.]?/" }, { "path", "^[^:]+/" }, { "path", "%.%l%l%l?%l?$" }, { "id", "^#?%w*%a[%w._-]*%d" },
 	{ "id", "^%d[%x-]+%-%x+" }, { "mark", "^%p+$" },
 }
@@ -279,10 +308,12 @@ end
 M.SUITS = {
 	duration = { duration = 3, date = 2, number = 1 }, number = { number = 3 }, date = { date = 3, duration = 1, number = 1 },
 	email = { email = 3 }, cron = { cron = 3 }, url = { url = 3 }, path = { path = 3, word = 1, id = 1 },
-	text = { text = 3, word = 1.5, id = 0.5, number = 0.5, date = 0.5, duration = 0.5, email = 0.5, path = 0.5, url = 0.5, cron = 0.5,
-		mark = 0.5 },
-	id = { id = 3, number = 3, word = 1 },
-	any = { word = 2, id = 2, number = 1, email = 1, path = 1, url = 1, text = 0.5, date = 0.5, duration = 0.5 },
+	text = { text = 3, document = 2.5, word = 1.5, id = 0.5, number = 0.5, date = 0.5, duration = 0.5, email = 0.5, path = 0.5, url = 0.5,
+		cron = 0.5, mark = 0.5 },
+	id = { id = 3, number = 3, word = 1, version = 1 }, version = { version = 3, number = 2, word = 1, id = 1 },
+	document = { document = 3, text = 1, word = 1, path = 1 }, domain = { path = 3, word = 2, id = 2, ip = 1 },
+	any = { word = 2, id = 2, ip = 2, version = 1, document = 0.5, number = 1, email = 1, path = 1, url = 1, text = 0.5, date = 0.5,
+		duration = 0.5 },
 }
 
 return M

@@ -93,6 +93,26 @@ LUA
 	[ "$fix" = None ]
 }
 
+@test "where a call that changes something isn't sure, what may be meant is said in whole calls, each of which is right" {
+	rm -r commands
+	lua5.4 "$ROOT/tests/repair/matrix.lua" .
+	known
+	fixed disk attach a b
+	[ "$fix" = None ]
+	expect 'e.error.suggestion == "Write the one that is meant: runner disk attach --disk a --machine b; or runner disk attach --machine a --disk b"'
+	local number
+	for number in 1 2; do
+		call disk attach a b
+		eval "set -- $(field "e.error.suggestion.split(': ')[1].split('; or ')[$number - 1].replace('runner ', '')")"
+		[ ! -e victims ]
+		call "$@"
+		expect 'sorted(e.data.values()) == ["a", "b"]'
+		rm victims
+	done
+	fixed disk attach a b --mode read-wirte --note "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+	expect '"ghp_" not in str(e.error.get("suggestion"))'
+}
+
 # a project in which every wrong guess has something to hit
 tempting() {
 	local name argument switch
