@@ -35,6 +35,10 @@ uninstall:
 	  $(foreach c,$(COMPLETIONS),$(AT)/share/$(lastword $(subst :, ,$(c))))
 	@rmdir $(COMMANDS) $(AT)/share/runner 2>/dev/null || true
 
-# What other people install, in $(BUILD)/dist: docs/packages.md.
-deb dist npm sbom: all ; @.ci/deps packages && BUILD=$(BUILD) CC="$(CC)" .ci/package $@
+# What other people install, in $(BUILD)/dist: docs/packages.md. npm and the tarball are for systems that nobody knows: they hold
+# the static program, unless BUILD names a build.
+PACK = .ci/deps packages && BUILD=$(BUILD) CC="$(CC)" .ci/package
+deb sbom: all ; @$(PACK) $@
+dist npm: $(if $(filter file,$(origin BUILD)),,all)
+	@$(if $(filter file,$(origin BUILD)),+OUT=$${OUT:-$(BUILD)/dist} $(MAKE) static TARGET=$@,$(PACK) $@)
 .PHONY: install install-files uninstall deb dist npm sbom

@@ -214,6 +214,15 @@ PY
 	[[ $KINDS != *npm* ]] || tar -xzOf "$OUT"/runner-linux-*.tgz package/bin/runner | cmp - program
 }
 
+@test "npm and the tarball hold the static program, the Debian package the dynamic one, unless a build is named" {
+	unset MAKEFLAGS MAKELEVEL BUILD
+	packs() { make -C "$ROOT" -n "$@" 2>/dev/null | grep -o "BUILD=[a-z/]* CC=.* .ci/package [a-z]*" | sed 's/ CC=.* / /'; }
+	[ "$(packs npm)" = "BUILD=build/static npm" ]
+	[ "$(packs dist)" = "BUILD=build/static dist" ]
+	[ "$(packs deb)" = "BUILD=build deb" ]
+	[ "$(packs npm BUILD=build)" = "BUILD=build npm" ]
+}
+
 @test "the npm package installs offline, and its command is the program itself" {
 	command -v npm >/dev/null || skip "no npm"
 	npm install --offline --silent --no-audit --no-fund --cache "$PWD/cache" --prefix "$PWD/app" "$OUT"/runner-linux-*.tgz
