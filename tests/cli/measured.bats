@@ -113,6 +113,34 @@ takes() {
 	expect '"memory" not in e.data.resources[0] and "0 measured" in e.data.resources[0].why'
 }
 
+@test "steps that ran here are measured, too, and give a proposal for an executor" {
+	seq 12 >items.txt
+	workflow flow <<-YAML
+		name: flow
+		commands:
+		  - id: each
+		    foreach: { file: items.txt }
+		    do:
+		      - { id: big, shell: '[ "\$item" != 7 ] || python3 -c "x = b\"x\" * 80000000"', env: { item: "\${item}" } }
+		      - { id: small, shell: "true" }
+		  - { id: last, shell: echo a }
+	YAML
+	call workflow run flow.yaml
+	envelope 0
+	call workflow show @last
+	expect '[s["key"] for s in e.data.steps if s.get("used", {}).get("peak_bytes", 0) >= 80000000] == ["each[7].big"]'
+	expect 'all("used" in s for s in e.data.steps if s["key"] != "each")'
+	on_pty workflow show @last
+	[ "$(grep -c 'of a processor, at most [0-9]*M of memory' screen)" = 1 ]
+	call workflow show @last --html run.html
+	grep -q 'of a processor, at most' run.html
+	call workflow stats --resources
+	envelope 0
+	expect '[(r.key, r.executor, r.measured, r.memory in ["192M", "256M"], r.chunk) for r in e.data.resources] == [("each", "none", 12, True, 12)]'
+	call workflow stats
+	expect '"by_executor" not in e.data'
+}
+
 @test "without a placed step there is nothing to propose, and kind local is told why" {
 	workflow flow <<-'YAML'
 		name: flow

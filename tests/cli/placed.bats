@@ -328,6 +328,9 @@ unit() {
 	folder=$(unit)
 	[ -d "$folder" ]
 	[ ! -e "$folder/secrets.json" ]
+	call workflow rm "$(run_id)" --dry-run
+	envelope 0
+	expect "'$folder' in [c.target for c in e.data.would] and e.data.runs[0].bytes_freed > 2000000"
 	call workflow rm "$(run_id)" --confirm-destructive
 	envelope 0
 	[ ! -e "$folder" ]

@@ -68,7 +68,7 @@ return {
 		local keeping = keeping_of(args)
 		local rows, ids = remove.chosen(db, keeping, host.wall_ms()), {}
 		if ctx.dry_run then
-			remove.preview(rows, ctx.fs.remove_tree)
+			remove.preview(db, rows, ctx.fs.remove_tree)
 			return say_others(db, args, keeping, answer.removed(rows))
 		end
 		for i, row in ipairs(rows) do

@@ -68,7 +68,7 @@ return {
 		local allows = args.force and FORCED or {}
 		local rows = meant(db, args, allows)
 		if ctx.dry_run then
-			remove.preview(rows, ctx.fs.remove_tree)
+			remove.preview(db, rows, ctx.fs.remove_tree)
 			return answer.removed(rows)
 		end
 		return go(db, rows, allows)

@@ -31,7 +31,8 @@ return {
 		if executors[1] or args.resources then
 			local resources, units = require "runner.workflow.report.statistics", db:units_used(chosen)
 			resources.add_used(executors, units)
-			stats.resources = args.resources and resources.proposals(units) or nil
+			local here = args.resources and db:used_here(chosen)
+			stats.resources = here and resources.proposals(table.move(here, 1, #here, #units + 1, units)) or nil
 		end
 		stats.by_executor = executors[1] and json.array(executors) or nil
 		if args.html then

@@ -135,9 +135,20 @@ end
 ---@field dir string
 ---@field files integer written so far
 
-local function raise_unwritten(path, why)
-	errors.raise("OUTPUT_FAILED", ("Can't write %s: %s"):format(path, why), { retryable = false,
-		fix_required = "Make room in the shared directory" })
+-- What keeps a file from being written → code, and what to do
+local FULL = { "RESOURCE_EXHAUSTED", "Make room in the shared directory" }
+local READ_ONLY = { "PRECONDITION", "Make the shared directory writable, or name another one" }
+local OTHERWISE = { "OUTPUT_FAILED", "Find out what is wrong with the shared directory" }
+-- (numbers: as Lua's own library says it)
+local UNWRITTEN = { ENOSPC = FULL, EDQUOT = FULL, [28] = FULL, [122] = FULL, EROFS = READ_ONLY, EACCES = READ_ONLY, EPERM = READ_ONLY }
+
+---Raises what keeps a file of the shared directory from being written.
+---@param message string
+---@param errno string|integer|nil
+---@param context? table
+function M.raise_unwritten(message, errno, context)
+	local why = UNWRITTEN[errno] or OTHERWISE
+	errors.raise(why[1], message, { retryable = false, fix_required = why[2], context = context })
 end
 
 local function next_file(packing)
@@ -147,28 +158,27 @@ end
 
 local function put_text(packing, text)
 	local name = next_file(packing)
-	local path = packing.dir .. "/" .. name
-	local ok, why = fs.write(path, text, FILE)
-	return ok and name or raise_unwritten(path, why)
+	local ok, why, errno = fs.write(packing.dir .. "/" .. name, text, FILE)
+	return ok and name or M.raise_unwritten(why, errno)
 end
 
 local function put_copy(packing, from)
 	local name = next_file(packing)
 	local path = packing.dir .. "/" .. name
 	local input <close> = assert(io.open(from, "rb"))
-	local ok, why = fs.write(path, "", FILE, false)
-	local output <close> = ok and io.open(path, "r+b") or raise_unwritten(path, why)
+	local ok, why, errno = fs.write(path, "", FILE, false)
+	local output <close> = ok and io.open(path, "r+b") or M.raise_unwritten(why, errno)
 	for text in input:lines(CHUNK) do
-		ok, why = output:write(text)
+		ok, why, errno = output:write(text)
 		if not ok then
-			raise_unwritten(path, why)
+			M.raise_unwritten(why, errno)
 		end
 	end
-	ok, why = output:close()
+	ok, why, errno = output:close()
 	if ok then
-		ok, why = fs.fsync(path)
+		ok, why, errno = fs.fsync(path)
 	end
-	return ok and name or raise_unwritten(path, why)
+	return ok and name or M.raise_unwritten(why, errno)
 end
 
 local function cut_of(value)

@@ -94,28 +94,13 @@ local function decoded(path, text)
 	return type(value) == "table" and value or raise(path .. " is damaged", payload.DAMAGED, { path = path })
 end
 
--- What keeps a file from being written → code, and what to do
-local FULL = { "RESOURCE_EXHAUSTED", "Make room in the shared directory" }
-local READ_ONLY = { "PRECONDITION", "Make the shared directory writable, or name another one" }
-local OTHERWISE = { "OUTPUT_FAILED", "Find out what is wrong with the shared directory" }
-local UNWRITTEN = { ENOSPC = FULL, EDQUOT = FULL, EROFS = READ_ONLY, EACCES = READ_ONLY, EPERM = READ_ONLY }
-
----Raises what keeps a file of the shared directory from being written.
----@param message string
----@param errno string
----@param context? table
-function M.raise_unwritten(message, errno, context)
-	local why = UNWRITTEN[errno] or OTHERWISE
-	errors.raise(why[1], message, { retryable = false, fix_required = why[2], context = context })
-end
-
 ---Raises RESOURCE_EXHAUSTED where there is no room, PRECONDITION where nobody may write, OUTPUT_FAILED for whatever else.
 ---@param path string
 ---@param text string
 local function write(path, text)
 	local ok, message, errno = fs.write(path, text, FILE)
 	if not ok then
-		M.raise_unwritten(message, errno, { path = path })
+		payload.raise_unwritten(message, errno, { path = path })
 	end
 end
 

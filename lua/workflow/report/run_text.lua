@@ -12,6 +12,7 @@ local M = {}
 local WIDTH = 72 -- characters of an output or a message that a line shows
 local KEY = 24 -- a longer key pushes its line to the right
 local FEW = 20 -- of more steps those that failed come first
+local MUCH_MS, MUCH = 1000, 64 << 20 -- what a step used, for a line of its own
 
 -- The first line that isn't blank, and how many there are.
 local function cut(text)
@@ -89,7 +90,7 @@ local function add_steps(out, steps)
 		end
 		local used = step.usage and usage_text(step.usage)
 		out[#out + 1] = used and "    " .. used or nil
-		out[#out + 1] = step.used and "    " .. M.used(step.used) or nil
+		out[#out + 1] = step.used and (step.used.cpu_ms >= MUCH_MS or step.used.peak_bytes >= MUCH) and "    " .. M.used(step.used) or nil
 	end
 end
 

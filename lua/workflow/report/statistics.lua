@@ -255,14 +255,15 @@ end
 ---@param units table[] rows of store:units_used
 ---@return table[]
 function M.proposals(units)
-	local groups, out = {}, json.array {}
+	local groups, out = {}, json.array {} -- of steps without an executor, those that say something
 	for _, unit in ipairs(units) do
 		add_unit(group_of(groups, unit), unit)
 	end
-	for i, row in ipairs(groups) do
+	for _, row in ipairs(groups) do
 		local memory, chunk, why = propose(row)
-		out[i] = { workflow = row.workflow, key = row.key, executor = row.executor, runs = row.runs, measured = row.measured,
-			cpu_ms = row.cpu_ms, peak_bytes = row.peak_bytes, memory = memory, chunk = chunk, why = why }
+		out[#out + 1] = (row.kind ~= "none" or memory) and { workflow = row.workflow, key = row.key, executor = row.executor,
+			runs = row.runs, measured = row.measured, cpu_ms = row.cpu_ms, peak_bytes = row.peak_bytes, memory = memory, chunk = chunk,
+			why = why } or nil
 	end
 	return out
 end

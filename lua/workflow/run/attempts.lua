@@ -74,7 +74,7 @@ end
 ---@field limited boolean it waits for a usage limit, or did just now
 ---@field log string? the file that has its log
 ---@field log_at integer? offset in that file, which others share
----@field used {cpu_ms: integer, peak_bytes: integer}? by its attempts, of a placed step: of all, and of the largest
+---@field used {cpu_ms: integer, peak_bytes: integer}? by its attempts: of all, and of the largest
 ---@field lost boolean? an attempt of this process ended unseen
 ---@field announced boolean? its line was written
 ---@field usage runner.workflow.Usage? of its latest attempt
@@ -220,7 +220,7 @@ local function run_once(run, turn)
 	events.attempt(run, turn)
 	request.timeout_ms = limit_of(turn)
 	request.on_line = output_lines.reporter(run, turn)
-	request.lock, request.measured = run.lock:handle(), run.park ~= nil
+	request.lock, request.measured = run.lock:handle(), true
 	request.env[#request.env + 1] = run.segment and run.segment.variable(turn.key, turn.number)
 	request.tag = { turn = turn, started = host.wall_ms() }
 	outputs.prepare(run, turn, request)

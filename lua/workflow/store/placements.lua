@@ -235,19 +235,24 @@ local function number_in_held(name)
 	return ("CAST(substr(s.held, instr(s.held, '\"%s\":') + %d) AS INTEGER)"):format(name, #name + 3)
 end
 
+local INSIDE = "%s.key >= u.key AND %s.key < u.key || '\\' AND substr(%s.key, length(u.key) + 1, 1) IN ('', '[', '.', '@')"
+
 -- Of each unit: its items that were measured. The keys of steps inside a unit continue its own; '\' comes after all such keys.
+-- What ran here is taken together by the outermost steps, which are no units, nor hold one.
 local MEASURED = [[
-	SELECT run, key, count(*) AS measured, sum(cpu_ms) AS cpu_ms, max(peak_bytes) AS peak_bytes FROM (
-		SELECT u.run, u.key,
+	SELECT workflow, run, key, count(*) AS measured, sum(cpu_ms) AS cpu_ms, max(peak_bytes) AS peak_bytes, count(nth) AS items,
+		sum(spent_ms) AS spent_ms FROM (
+		SELECT r.workflow, r.created_ms, u.run, u.key, sum(s.spent_ms) AS spent_ms,
 			CASE WHEN substr(s.key, length(u.key) + 1, 1) = '[' THEN CAST(substr(s.key, length(u.key) + 2) AS INTEGER) END AS nth,
 			sum(]] .. number_in_held "cpu_ms" .. ") AS cpu_ms, max(" .. number_in_held "peak_bytes" .. [[) AS peak_bytes
-		FROM runs r JOIN units u ON u.run = r.id JOIN steps s ON s.run = u.run AND s.key >= u.key AND s.key < u.key || '\'
-			AND substr(s.key, length(u.key) + 1, 1) IN ('', '[', '.', '@')
-		WHERE instr(s.held, '"peak_bytes":') > 0 AND ]]
-local OF_RUN = MEASURED .. "r.id = ? GROUP BY u.run, u.key, nth) GROUP BY run, key"
+		FROM runs r JOIN %s u ON u.run = r.id %s JOIN steps s ON s.run = u.run AND ]] .. INSIDE:format("s", "s", "s") .. [[
+		WHERE instr(s.held, '"peak_bytes":') > 0 AND %s GROUP BY u.run, u.key, nth) GROUP BY run, key ORDER BY created_ms]]
+local OF_RUN = MEASURED:format("units", "", "r.id = ?")
 
 local CHOSEN = "(?1 IS NULL OR r.workflow = ?1) AND (?2 IS NULL OR r.created_ms >= ?2) AND (?3 IS NULL OR r.project = ?3)"
-local OF_RUNS = MEASURED .. CHOSEN .. " GROUP BY u.run, u.key, nth) GROUP BY run, key"
+local OF_RUNS = MEASURED:format("units", "", CHOSEN)
+local OF_RUNS_HERE = MEASURED:format("steps", "AND u.key NOT GLOB '*[[.@]*' AND NOT EXISTS (SELECT 1 FROM units p WHERE p.run = u.run AND "
+	.. INSIDE:format("p", "p", "p") .. ")", CHOSEN)
 
 -- Chunks that were placed once and completed tell how long an item takes.
 local TIMED = "c.state = 'completed' AND c.generation = 1 AND c.ended_ms > c.started_ms"
@@ -277,6 +282,17 @@ function M.queries:units_used(opts)
 	local db = self:_open()
 	return with_measured(db:rows(FIGURES, opts.workflow, opts.since_ms, opts.project), nil,
 		db:rows(OF_RUNS, opts.workflow, opts.since_ms, opts.project))
+end
+
+---The same of steps without an executor.
+---@param opts {workflow?: string, since_ms?: integer, project?: string}
+---@return table[]
+function M.queries:used_here(opts)
+	local rows = self:_open():rows(OF_RUNS_HERE, opts.workflow, opts.since_ms, opts.project)
+	for _, row in ipairs(rows) do
+		row.executor, row.kind, row.timed, row.timed_ms = "none", "none", row.items, row.spent_ms
+	end
+	return rows
 end
 
 -- --- for people ------------------------------------------------------------------------------

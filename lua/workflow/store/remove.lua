@@ -230,12 +230,19 @@ local function remove_batch(db, ids, allows, out)
 end
 
 ---What removing runs would do: their `bytes`, and a call for each directory that would go.
+---@param db runner.workflow.Store
 ---@param rows table[] get `bytes`
 ---@param note fun(path: string)
-function M.preview(rows, note)
+function M.preview(db, rows, note)
 	for _, row in ipairs(rows) do
+		local list = paths.of_run(row.id)
 		row.bytes = M.size(row.id)
-		for _, path in ipairs(paths.of_run(row.id)) do
+		for folder in (folders_of(db:_open(), row.id) or ""):gmatch "[^\n]+" do
+			if own_folder(folder, row.id) then
+				list[#list + 1], row.bytes = folder, row.bytes + own_state.tree_size(folder)
+			end
+		end
+		for _, path in ipairs(list) do
 			if fs.lstat(path) then
 				note(path)
 			end
