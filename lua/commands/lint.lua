@@ -8,7 +8,6 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
 local lint = require "runner.tools.lint"
-local lint_project = require "runner.tools.lint_project"
 local locate = require "runner.project.locate"
 local attempt = require "runner.core.attempt"
 local display = require "runner.core.display"
@@ -159,8 +158,8 @@ return {
 			lint.project(project, data)
 			lint.shadowed(project, data)
 			lint.aliases(project, data)
-			lint_project.ignored(project, data)
-			lint_project.aliases(project, data)
+			lint.ignored(project, data)
+			lint.idle_aliases(project, data)
 			catalog.rows(catalog.list(project), project, true) -- for the lists to come
 		end
 		local declared = {}
@@ -172,8 +171,8 @@ return {
 				require("runner.tools.lint").examples(ctx, declaration, lint.shown(found.path), data)
 			end
 		end
-		lint_project.circles(declared, data)
-		lint_project.scripts(ctx, declared, data)
+		lint.circles(declared, data)
+		lint.scripts(ctx, declared, data)
 		local earlier = read_earlier(args)
 		if earlier then
 			local found = require("runner.tools.compatibility").find(earlier, require("runner.tools.manifest").document({}, project), args.against)

@@ -9,7 +9,6 @@ local errors = require "runner.core.errors"
 local fs = require "runner.fs"
 local host = require "runner.host"
 local paths = require "runner.core.paths"
-local registry = require "runner.testkit.registry"
 local reports = require "runner.testkit.reports"
 local session = require "runner.testkit.session"
 
@@ -40,10 +39,10 @@ local function given_paths(files, root)
 end
 
 local function load_files(args, root)
-	local list = #args.files > 0 and given_paths(args.files, root) or registry.find(root)
+	local list = #args.files > 0 and given_paths(args.files, root) or session.find(root)
 	local files = {}
 	for i, path in ipairs(list) do
-		files[i] = registry.load(path, root)
+		files[i] = session.load(path, root)
 	end
 	return files
 end

@@ -48,7 +48,7 @@ local function raise_required(question, what, why, fields)
 	errors.raise("INPUT_REQUIRED", ("'%s' %s: %s"):format(question, what, why), fields)
 end
 
--- No fix_command: whoever runs that would confirm without having been asked.
+-- No fix_command: a caller that runs it would confirm without having been asked.
 local WITH_YES = { suggestion = "Confirm with --yes", fix_required = "Confirm with --yes" }
 
 local function check(method, question, opts, known)
@@ -292,7 +292,7 @@ function M.exec(ctx, spec)
 	if not (attempt.launch.person and ctx.interactive) then
 		local undeclared = not (attempt.command and attempt.command.interactive)
 		errors.raise("INPUT_REQUIRED", ("ctx:exec gives '%s' the terminal, and %s"):format(options.argv[1], undeclared
-			and "the command doesn't say that it needs one" or "there is none, or nobody may be asked"), { fix_required = undeclared
+			and "the command doesn't say that it needs one" or "there is none, or no person may be asked"), { fix_required = undeclared
 			and "Write interactive = true beside run; or ctx:run, if it needs no terminal" or "Call it at a terminal, without --non-interactive" })
 	end
 	local argv = options.argv

@@ -74,7 +74,7 @@ local function confirmed()
 	return (attempt.unconfirmed == "ask" or before or call.vouched == "person") and "needed" or "agreed"
 end
 
--- Has a policy somebody asked before this need?
+-- Has a policy a person asked before this need?
 local function is_asked_for(need)
 	return attempt.policy and attempt.policy.asks(need.name:gsub("%s+", "."), "") or false
 end
@@ -183,7 +183,7 @@ local function names_of(needs)
 	return names
 end
 
--- Those that run at once: of a task one after another. What somebody is asked about is first, by itself: a no has changed nothing.
+-- Those that run at once: of a task one after another. What a person is asked about is first, by itself: a no has changed nothing.
 local function steps_of(needs, work, is_task, at_once)
 	local steps, rest, names = {}, { work = {}, names = {} }, names_of(needs)
 	for i, need in ipairs(needs) do

@@ -32,7 +32,7 @@ function M.size(value)
 end
 local size = M.size
 
----Most bytes of a result: what whoever starts the server has asked for, or the default, less what stands around it.
+---Most bytes of a result: what its starter has asked for, or the default, less what stands around it.
 ---@param around? any
 ---@return integer
 function M.room(around)

@@ -29,7 +29,7 @@ local NAME_MAX = 128 -- characters, by server/tools.mdx
 ---@field safe_default boolean without --live it only says what it would do
 ---@field task? "any"|"long" it can be a task; "long": it may take longer than a client would wait for it
 ---@field examples {description: string, command: string}[]
----@field keywords? string[] what else somebody may search for
+---@field keywords? string[] what else a client may search for
 ---@field role? "prompt"|"resource" it is no tool but that
 ---@field uri? string of a resource, with {NAME} for arguments
 ---@field mime_type? string of a resource

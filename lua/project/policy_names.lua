@@ -4,13 +4,13 @@ local M = {}
 
 local SELF = "^self%."
 -- What a built-in command calls itself is allowed with it: a server reads through `mcp tools` which commands it serves. Such a listing
--- anybody may have who may serve; the others do what their caller was asked for, and are allowed where it has made the call.
+-- any caller may have that may serve; the others do what their caller was asked for, and are allowed where it has made the call.
 local CALLED_BY = { ["mcp.tools"] = { "mcp.serve" }, ["executor.probe"] = { "executor.check" },
 	["workflow.resume"] = { "approve", "reject" },
 	["workflow.chunk"] = { "workflow.run", "workflow.resume", "workflow.retry", "approve", "reject" } }
 local OPEN = { ["mcp.tools"] = true }
 
----What a built-in command has said of a call that it makes itself: "workflow.resume run_01J", "executor"; false: somebody else's call.
+---What a built-in command has said of a call that it makes itself: "workflow.resume run_01J", "executor"; false: the caller's call.
 M.called = false ---@type string|false
 
 local MARKS = { ["workflow.resume"] = "^workflow%.resume ", ["workflow.chunk"] = "^executor$", ["executor.probe"] = "^executor$" }

@@ -4,7 +4,7 @@
 
 local catalog = require "runner.project.catalog"
 local command_line = require "runner.core.command_line"
-local foreign_names = require "runner.declare.foreign_names"
+local flag_errors = require "runner.declare.flag_errors"
 local search_words = require "runner.core.search_words"
 local tables = require "runner.core.tables"
 local values = require "runner.declare.values"
@@ -201,7 +201,7 @@ function M.candidates(argv, at, project)
 		typed[#tokens] = table.move(parts, 1, #parts, #(typed[#tokens - 1] or {}) + 1, table.move(typed[#tokens - 1] or {}, 1,
 			#(typed[#tokens - 1] or {}), 1, {}))
 	end
-	local habit, list, is_group = foreign_names.word(tokens), catalog.list(project), false
+	local habit, list, is_group = flag_errors.word(tokens), catalog.list(project), false
 	for _, entry in ipairs(list) do
 		is_group = is_group or not entry.builtin and command_line.name_words(entry.name)[2] ~= nil
 			and command_line.name_words(entry.name)[1] == tokens[1]

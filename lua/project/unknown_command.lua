@@ -8,7 +8,7 @@ local command_line = require "runner.core.command_line"
 local errors = require "runner.core.errors"
 local host = require "runner.host"
 local locate = require "runner.project.locate"
-local foreign_names = require "runner.declare.foreign_names"
+local flag_errors = require "runner.declare.flag_errors"
 local folders = require "runner.project.folders"
 local rules = require "runner.core.rules"
 local suggest = require "runner.core.suggest"
@@ -191,11 +191,11 @@ local function without_run(words, list, project)
 end
 
 local function anywhere(words, list, project)
-	local run = foreign_names.RUN[words[1]] and without_run(words, list, project)
+	local run = flag_errors.RUN[words[1]] and without_run(words, list, project)
 	if run then
 		return run
 	end
-	local habit = foreign_names.word(words)
+	local habit = flag_errors.word(words)
 	local sure = turned_round(words, by_names(list), list) or not habit and in_groups(words[1], list)
 	if sure then
 		return sure
@@ -226,7 +226,7 @@ function M.error(words, project)
 	local message = group and not words[2] and ("'%s' is a group of commands, and no command itself"):format(words[1])
 		or ("Unknown command '%s'"):format(group and words[1] .. " " .. words[2] or words[1])
 	local advice = nowhere or group and in_group(words, names) or anywhere(words, list, project)
-	if not group and foreign_names.RUN[words[1]] and advice:find "^Write " then
+	if not group and flag_errors.RUN[words[1]] and advice:find "^Write " then
 		message = message .. ": the name of a command is enough to run it"
 	end
 	return errors.new("COMMAND_NOT_FOUND", message, {

@@ -192,7 +192,7 @@ local function person_of(row)
 	return by.by == "default" and "default" or by.user or by.uid or "?"
 end
 
--- When it was rejected, or had ended; nil: it has not, or nobody knows.
+-- When it was rejected, or had ended; nil: it has not, or it is not known.
 local function ended_ms(row)
 	local envelope = row.outcome and json.decode(row.outcome)
 	return envelope and (envelope.ended_ms or row.decided_ms) or row.state == "rejected" and row.decided_ms or nil
@@ -280,7 +280,7 @@ end
 local function look(db, is)
 	local row = last(db, is)
 	if row and row.state ~= "pending" and not is_running(row) then
-		db:run("UPDATE approvals SET told = 1 WHERE id = ?", row.id) -- whoever asks next, asks anew
+		db:run("UPDATE approvals SET told = 1 WHERE id = ?", row.id) -- the next caller asks again
 	end
 	return row
 end
@@ -291,7 +291,7 @@ local function ask(db, is, affected, text)
 	local askers = require("runner.core.person").askers(waiting and json.decode(waiting.asker) or {})
 	if #askers > ASKERS then
 		return nil, ("more than %d have asked for it"):format(ASKERS)
-	elseif waiting then -- or another call was faster: whoever has asked doesn't decide
+	elseif waiting then -- or another call was faster: the caller that has asked doesn't decide
 		db:run("UPDATE approvals SET asker = ? WHERE id = ?", assert(json.encode(askers)), waiting.id)
 		return waiting
 	elseif db:row(COUNT, scope.project(), scope.subject()).n >= MOST then
@@ -360,7 +360,7 @@ function M.answer(a)
 	return row and row.state ~= "pending" and told(row) or nil
 end
 
----The refusal of a call that nobody could be asked about, which waits for a person where only one can confirm it.
+---The refusal of a call that no person could be asked about, which waits for a person where only one can confirm it.
 ---@param a runner.Attempt
 ---@param affected? table[] what a dry run says
 ---@return runner.Error CONFIRMATION_REQUIRED
@@ -389,7 +389,7 @@ end
 
 local RUNS = "SELECT owner FROM approvals WHERE id = ? AND kind = 'call' AND digest = ? AND state = 'approved' AND outcome IS NULL"
 
--- Does whoever has it run make this very call?
+-- Does the caller make this very call?
 local function is_made_by_owner(row)
 	return require("runner.state.idempotency_keys").is_alive(row.owner)
 		and require("runner.core.person").descends(math.tointeger(tonumber(row.owner:match "^%d+")))

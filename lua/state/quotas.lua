@@ -1,5 +1,5 @@
 -- quotas: how many calls a caller's policy has let through, how long they took, and which of its jobs run: for all processes at
--- once, in a JSON file beside the policy, changed under a lock. Nobody's environment names it. Ages are kept, and no times: a clock
+-- once, in a JSON file beside the policy, changed under a lock. No environment names it. Ages are kept, and no times: a clock
 -- that is set forward or back makes no room while the machine runs. What can't be read or written is an error: nothing is let through.
 
 local fs = require "runner.fs"

@@ -67,14 +67,14 @@ void child_reset_signals(void);
 
 /* --- ending ---------------------------------------------------------------------- */
 
-/* Processes that are not to be ended (ctx:spawn{detach}): whole sessions, and whoever
+/* Processes that are not to be ended (ctx:spawn{detach}): whole sessions, and what
  * descends from them, in whatever session it is now. */
 #define CHILD_MAX_SPARED 64
 struct spared {
 	pid_t session[CHILD_MAX_SPARED];
 	int count;
 	uint64_t mark; /* child_spec.mark of them all; 0: only sessions count */
-	pid_t guard;   /* nobody's to end but its maker's (supervisor/guard.h); 0: none */
+	pid_t guard;   /* to be ended by its maker alone (supervisor/guard.h); 0: none */
 };
 
 /* The mark of a job's supervisor, which leads a session: no run ends it, whatever process started it
@@ -127,7 +127,7 @@ int child_find_tree(pid_t root, pid_t *out, const struct spared *spare);
  * would not see it. Not for a clean run: it walks /proc. In a crowd that takes longer than
  * 50 ms it leaves out the rest. */
 int child_signal_tree(pid_t root, int sig, const struct spared *spare);
-/* KILL to all that descends from us, whole process groups first: whoever forks all the
+/* KILL to all that descends from us, whole process groups first: a process that forks all the
  * time does not escape that. To be repeated until child_reap() has the proof. How many,
  * or -1 as above. Where that is allowed, it runs with realtime priority from here to the
  * proof. */

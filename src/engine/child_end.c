@@ -190,7 +190,7 @@ int child_signal_tree(pid_t root, int sig, const struct spared *spare)
  * KILL to the group of a child of ours, dead or alive. No other process reaps it, so the
  * number of its group can't be given away meanwhile. To the kernel it is one step,
  * which who forks all the time can't slip through, and an heir is in its dead parent's
- * group until it makes its own. A session other than ours was made by somebody below
+ * group until it makes its own. A session other than ours was made by a process below
  * us, and only who descends from its maker is in it: its groups are ours whole.
  * False: it is not for us to kill, or in our own session.
  */
@@ -290,7 +290,7 @@ struct hunt {
 	pid_t done[GROUPS];
 };
 
-/* At once, and only then is it asked whether it was alive: it may fork meanwhile. The dead that nobody
+/* At once, and only then is it asked whether it was alive: it may fork meanwhile. The dead that no process
  * has reaped may be thousands. */
 static void hunt_one(pid_t pid, void *data)
 {

@@ -1,6 +1,6 @@
 /*
  * gate.h: a process beside a worker that may make no socket. It connects to the hosts that were named when
- * it began, and to no other, and hands over what is connected: whoever gets hold of its channel gets
+ * it began, and to no other, and hands over what is connected: a process that gets hold of its channel gets
  * no more than that. Knows no Lua. One worker has one gate.
  */
 #ifndef RUNNER_GATE_H

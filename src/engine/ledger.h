@@ -12,8 +12,8 @@
 
 /*
  * Append one row, whole or not at all: the text of a JSON object with at least one member, on one
- * line. The file is made if it isn't there (0600); it must be a regular file of ours that nobody
- * else can write to. With `sync` it is on the disk on return. Waits at most two seconds for
+ * line. The file is made if it isn't there (0600); it must be a regular file of ours that no other user
+ * can write to. With `sync` it is on the disk on return. Waits at most two seconds for
  * others that append. 0; or -1 and why, a text of its own or of strerror(3).
  */
 int ledger_append(const char *path, const char *object, size_t n, bool sync, const char **why);

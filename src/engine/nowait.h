@@ -1,6 +1,6 @@
 /*
  * nowait.h: reads and writes on descriptors that we inherited, without ever blocking and
- * without changing their flags (docs/design.md#inherited-descriptors). Whoever has to wait
+ * without changing their flags (docs/design.md#inherited-descriptors). A caller that has to wait
  * polls `fd`, which may be another number after a call.
  */
 #ifndef RUNNER_NOWAIT_H

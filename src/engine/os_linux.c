@@ -98,7 +98,7 @@ int os_ticks_now(uint64_t *ticks)
 }
 
 /* RLIMIT_LOCKS has limited nothing since Linux 2.4.25 (getrlimit(2)), and is inherited like
- * every limit. The hard limit is a mark, too, which only a capability can take off: whoever has it may not
+ * every limit. The hard limit is a mark, too, which only a capability can take off: a process that has it may not
  * approve anything (lua/core/person.lua). */
 int os_mark(uint64_t mark)
 {

@@ -309,7 +309,7 @@ static pid_t ask_forker(const struct child_spec *spec, int64_t grace_ms, int hel
 	return pid;
 }
 
-/* The shepherd, forked by whoever can; ends[0] has its report. */
+/* The shepherd, forked by a forker or the worker; ends[0] has its report. */
 static pid_t begin(const struct child_spec *spec, int64_t grace_ms, int held, int ends[2])
 {
 	pid_t pid = ask_forker(spec, grace_ms, held, ends), reported;

@@ -1,5 +1,5 @@
 /*
- * ahead.h: modules that are loaded before any call is known (docs/design.md#warm-start). Nobody sees that
+ * ahead.h: modules that are loaded before any call is known (docs/design.md#warm-start). No call sees that
  * they are there until something requires them: then they and what they have required themselves are
  * loaded, as if it had happened now.
  */

@@ -95,7 +95,7 @@ static bool lost_wake(const struct pollfd *p)
 	return errno = EINTR, true;
 }
 
-/* In a test, nobody waits for nothing but time (docs/design.md#virtual-time). Not past our own
+/* In a test, no call waits for time alone (docs/design.md#virtual-time). Not past our own
  * deadline: that is for the supervisor to see, which has to look at the clock again. */
 static void skip_wait(mono_t until)
 {

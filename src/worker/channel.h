@@ -13,7 +13,7 @@
 void channel_fail(const char *code, const char *message);
 /* One of runner's own waits begins (+1) or ends (-1); it does not count as idle. */
 void channel_hold(int change);
-/* Send TERMINAL: n bytes for the terminal's stderr, or, with change +1 and -1, that somebody else
+/* Send TERMINAL: n bytes for the terminal's stderr, or, with change +1 and -1, that another program
  * gets the terminal and has done with it (picture.h), and wait until the supervisor has seen that. 0 or -1. */
 int channel_terminal(int change, const void *bytes, size_t n);
 /* Warn of a wait that is none. */

@@ -75,7 +75,7 @@ static int make_room(size_t more)
 	for (size_t i = 0; i < n; i++)
 		fresh[i] = environ[i];
 	fresh[n] = NULL;
-	free(own); /* nobody else's: setenv(3) makes a list of its own */
+	free(own); /* ours alone: setenv(3) makes a list of its own */
 	environ = own = fresh;
 	own_size = n + more + SPARE + 1;
 	return 0;

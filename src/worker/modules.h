@@ -21,7 +21,7 @@ void modules_init(lua_State *L, const struct binding *bindings);
 /* Require these modules, a NULL-ended list of names as modules_load() takes them. Raises if one can't be loaded. */
 void modules_load_all(lua_State *L, const char *const *names);
 /* All modules that are loaded by now are there for the first require of each, and the chunk `chunk` for its
- * modules_load(): until then nobody sees any of them. Call it once. Raises if the chunk can't be loaded. */
+ * modules_load(): until then no module sees any of them. Call it once. Raises if the chunk can't be loaded. */
 void modules_put_ahead(lua_State *L, const char *chunk);
 /* Push the chunk of a module ("boot", "commands/help") with the library's globals.
  * Raises if it can't be loaded. */

@@ -131,7 +131,7 @@ static void on_sample(lua_State *L, lua_Debug *ar)
 		sample(is_of_call && ar->i_ci != ticked ? 1 : 0);
 }
 
-/* A hook runs at the next instruction, or when the C function that runs returns. One that somebody else
+/* A hook runs at the next instruction, or when the C function that runs returns. One that another library
  * has set stays: that of a script, of a file's limit while it loads, of a cancellation. Not for lines: those
  * would be counted once more, by whatever hook is there by then. */
 static void on_tick(int sig)

@@ -21,7 +21,7 @@
 
 /* --- looking ----------------------------------------------------------------------- */
 
-/* Does errno say that there is nothing of this name for us? Else nobody knows: the disk is at fault. */
+/* Does errno say that there is nothing of this name for us? Else it is not known: the disk is at fault. */
 static bool is_nothing(int err)
 {
 	return err == ENOENT || err == ENOTDIR || err == EACCES || err == EPERM || err == ELOOP || err == ENAMETOOLONG;

@@ -1,5 +1,5 @@
 /*
- * standard.c: the caller's stdin and stdout, which are nobody's until a command that declares
+ * standard.c: the caller's stdin and stdout, which are unused until a command that declares
  * them begins to run. Runs in the worker.
  */
 #include "standard.h"
@@ -85,7 +85,7 @@ static int l_take_stdin(lua_State *L)
 	return 1;
 }
 
-/* used_stdin(n): the first n bytes were not the command's, and nobody finds them there from now
+/* used_stdin(n): the first n bytes were not the command's, and no reader finds them there from now
  * on. stdin is /dev/null again. */
 static int l_used_stdin(lua_State *L)
 {
@@ -112,7 +112,7 @@ static int l_open_stdin(lua_State *L)
 	return 1;
 }
 
-/* The caller's stdout becomes ours, or nobody's: what was written so far is none of it. A
+/* The caller's stdout becomes ours, or is closed: what was written so far is none of it. A
  * terminal stays open: a table asks for its width when the command is done. */
 static void take_stdout(bool wants_it)
 {

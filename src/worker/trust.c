@@ -1,6 +1,6 @@
 /*
  * trust.c: the checks of trust.h. Runs in the worker. Files are checked once open, so
- * that no rename can come between; folders are checked by name, since whoever can't
+ * that no rename can come between; folders are checked by name, since a user who can't
  * write to any of them can't exchange what is in them.
  */
 #include "trust.h"

@@ -1,6 +1,6 @@
 /*
  * trust.h: which Lua files and C modules may run: the caller's and root's, from
- * folders that nobody else can change. RUNNER_TRUST=DIR adds those of DIR's owner
+ * folders that no other user can change. RUNNER_TRUST=DIR adds those of DIR's owner
  * below DIR.
  */
 #ifndef RUNNER_TRUST_H

@@ -131,7 +131,7 @@ function Mirror:push()
 	while next(self.dirty) do
 		local slices = next_slices(self)
 		local data, problem = self:ask { put = slices }
-		local has = data and type(data.put) == "table" and data.put -- not where the folder is gone, and nobody needs it
+		local has = data and type(data.put) == "table" and data.put -- not where the folder is gone, and it isn't needed
 		for i, slice in ipairs(data and slices or {}) do
 			local there = has and (math.tointeger(has[i]) or 0) or slice.total
 			self.dirty[slice.name] = there < slice.total and there or nil

@@ -1,6 +1,6 @@
 -- reach: the other side of via.lua, on a machine of the cluster: one request of a coordinator that has
 -- no way to its queue and its folders but ssh. It is done in order: files come, the queue is asked, the folder is looked
--- at, files go. It remembers nothing but what lies in the folder: a submission is made once, whoever asks how often.
+-- at, files go. It remembers nothing but what lies in the folder: a submission is made once, however often it is asked for.
 
 local errors = require "runner.core.errors"
 local fs = require "runner.fs"
@@ -50,7 +50,7 @@ local function folder_of(reached, run, number)
 	return ("%s/%s/%d"):format(step_folder.root(reached.executor.directory), paths.file_name(run, 180), number)
 end
 
--- The unit of the request; made where that is wanted. nil: it is gone, and nobody needs it.
+-- The unit of the request; made where that is wanted. nil: it is gone, and isn't needed.
 local function unit_of(reached)
 	local address, request = reached.request.unit, reached.request
 	local dir = folder_of(reached, address.run, math.tointeger(address.number))
