@@ -83,8 +83,9 @@ local function needs_of(about)
 			for word in (need.name .. (about.yes and " --yes" or "")):gmatch "%S+" do
 				words[#words + 1] = word
 			end
+			local apart = need.distinct or need.args
 			list[#list + 1] = { words = words, handed = invoke.words({}, need.args, text_of), need = need.name, confirmed = about.confirms,
-				key = need.name .. (next(need.args) ~= nil and " " .. assert(json.encode(need.args)) or ""),
+				key = need.name .. (next(apart) ~= nil and " " .. assert(json.encode(apart)) or ""),
 				at = tables.add(tables.add({}, about), { settings = false }) }
 		end
 	end

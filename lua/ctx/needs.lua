@@ -105,7 +105,7 @@ end
 
 -- The process that has the lock runs it; the others wait for the mark.
 local function once(ctx, dir, need, more)
-	local mark = require("runner.invoke").mark(dir, need.name, need.args)
+	local mark = require("runner.invoke").mark(dir, need.name, need.distinct or need.args)
 	while not fs.lstat(mark .. ".done") do
 		local lock <close>, why = fs.lock(mark .. ".lock", { wait_ms = 0 })
 		if lock and not fs.lstat(mark .. ".done") then

@@ -37,7 +37,9 @@ local function literal(text, at)
 					return ESCAPES[c] or c
 				end)
 			end
-			return { kind = delimiter:find "`" and "command" or text:find("^f", at - 1) and "format" or "const", text = value }, stop + #delimiter
+			local kind = delimiter:find "`" and "command" or text:find("^f", at - 1) and "format"
+				or text:find("^x", at - 1) and value:find "[$~]" and "an expanded text" or "const"
+			return { kind = kind, text = value }, stop + #delimiter
 		end
 	end
 end
@@ -138,7 +140,21 @@ local COLOURS = { NORMAL = "0", BOLD = "1", ITALIC = "3", UNDERLINE = "4", BLACK
 	YELLOW = "33", BLUE = "34",
 	MAGENTA = "35", CYAN = "36", WHITE = "37" }
 
+-- Functions that look for files.
+local LOOKS = { absolute_path = true, canonicalize = true, path_exists = true, read = true, sha256_file = true, shell = true }
+
 local hole
+
+-- What is computed where the file is, in a task that works elsewhere, too.
+local function in_root(scope, text)
+	local cwd = scope.task and scope.task.keys.cwd
+	if cwd == "caller" then
+		return scope.fail "[no-cd], where a value is computed in the directory of the file" or { const = "" }
+	end
+	return { dq = cwd and text:gsub("^%$%(", function()
+		return ("$(cd %s || exit; "):format(variables.way_up(cwd, scope.file.sheet.keys.cwd))
+	end) or text }
+end
 
 local function of_call(scope, tree)
 	local form, values = CALLS[tree.name], {}
@@ -147,7 +163,7 @@ local function of_call(scope, tree)
 	elseif form == "$PWD" and scope.task and (scope.task.keys.cwd or scope.file.settings["working-directory"]) then
 		form = nil
 	elseif tree.name == "shell" and tree[1] and tree[1].kind == "const" and not tree[2] then
-		return { dq = ("$(%s)"):format(tree[1].text) }
+		return in_root(scope, ("$(%s)"):format(tree[1].text))
 	end
 	for i, argument in ipairs(tree) do
 		values[i] = hole(scope, argument)
@@ -165,7 +181,7 @@ local function of_call(scope, tree)
 		k = k + 1
 		return values[k] and shell.inner(values[k]):gsub(form:find "^%${" and "}" or "^$", "\\}") or ""
 	end)
-	return { dq = text, bare = tree.name == "quote" and ('"%s"'):format(text) or nil }
+	return LOOKS[tree.name] and in_root(scope, text) or { dq = text, bare = tree.name == "quote" and ('"%s"'):format(text) or nil }
 end
 
 local TESTS = { ["=="] = "=", ["!="] = "!=" }
@@ -195,7 +211,7 @@ function M.hole(scope, tree)
 	if tree.kind == "const" then
 		return { const = tree.text, source = "" }
 	elseif tree.kind == "command" then
-		return { dq = ("$(%s)"):format(tree.text) }
+		return in_root(scope, ("$(%s)"):format(tree.text))
 	elseif M.parts(tree) then
 		local parts = M.parts(tree)
 		for i, part in ipairs(parts) do

@@ -205,9 +205,15 @@ local function arguments(scope, recipe, task)
 		local default = param.default and expressions.hole(scope, param.default)
 		if param.sign == "+" and not default then
 			row.required = true
-		elseif param.sign ~= "" and default then
-			lines[#lines + 1] = default.const and ('[ "$#" -gt 0 ] || set -- %s'):format(shell.single(default.const))
-				or ('[ "$#" -gt 0 ] || { _rest="%s" || exit; set -- "$_rest"; }'):format(default.dq)
+		elseif param.sign ~= "" and default then -- as words, which just pastes; "$1" is all of them
+			local word = default.const and shell.single(default.const) or '"$_rest"'
+			local words = scope.positional and word or default.const or "$_rest"
+			if words:find "[;&|<>()#\n]" and not scope.positional then
+				scope.fail(("the default of %s"):format(param.name))
+			end
+			lines[#lines + 1] = default.const and ('[ "$#" -gt 0 ] || set -- %s'):format(words)
+				or ('[ "$#" -gt 0 ] || { _rest="%s" || exit; set -- %s; }'):format(default.dq, words)
+			param.splits = scope.positional
 		elseif default and default.const and default.const ~= "" then
 			row.default = default.const
 		elseif default and not default.const then
@@ -221,8 +227,8 @@ local function arguments(scope, recipe, task)
 		args[#args + 1] = row
 		reorders[#reorders + 1] = param.sign == "" and ('"$%s"'):format(own) or '"$@"'
 	end
-	if scope.positional and recipe.params[1] and not (#recipe.params == 1 and recipe.params[1].sign ~= "") then
-		local last = recipe.params[#recipe.params]
+	local last = recipe.params[#recipe.params]
+	if scope.positional and last and (#recipe.params > 1 or last.sign == "" or last.splits) then
 		if last.sign ~= "" then -- "$@" is all of them
 			last.joined = "all_" .. last.arg[1]:gsub("-", "_")
 			lines[#lines + 1] = ('%s="$*"'):format(last.joined)
@@ -235,9 +241,34 @@ end
 
 -- --- attributes and settings: the table --------------------------------------------------------------
 
+-- A text that is put together from texts.
+local function const_of(tree)
+	local out = tree.kind == "const" and tree.text or nil
+	for i, part in ipairs(not out and tree.kind ~= "format" and expressions.parts(tree) or {}) do
+		local text = (i == 1 or out) and const_of(part)
+		out = text and (out or "") .. text or nil
+		if not out then
+			break
+		end
+	end
+	return out
+end
+
 local function said(value)
-	local hole = value and value:find "^%s*['\"]" and expressions.value(value, value:find "['\"]")
-	return hole and hole.kind == "const" and hole.text or nil
+	return value and const_of((expressions.expression(value, 1))) or nil
+end
+
+-- "'uv', 'run'", or a list of them → words
+local function words_said(value)
+	local words, at = {}, 1
+	value = (value or ""):gsub("^%s*%[(.*)%]%s*$", "%1")
+	while value:find("%S", at) do
+		local tree
+		tree, at = expressions.expression(value, at)
+		words[#words + 1] = const_of(tree) or "?"
+		at = value:match("^%s*,()", at) or #value + 1
+	end
+	return words
 end
 
 local function foreign(...)
@@ -254,7 +285,7 @@ M.attributes = {
 	private = function(_, task)
 		task.keys.hidden = true
 	end,
-	confirm = function(_, task, attribute)
+	confirm = function(_, task, attribute) -- without a question that is known, it is ours
 		task.keys.confirm = said(attribute.value) or ("Run '%s'?"):format(task.name)
 	end,
 	group = function(_, task, attribute)
@@ -269,17 +300,26 @@ M.attributes = {
 	["working-directory"] = function(scope, task, attribute)
 		task.keys.cwd = scope.directory(said(attribute.value), attribute.line, task)
 	end,
-	env = function(_, task, attribute)
-		local name, rest = expressions.value(attribute.value or "", 1)
-		local value = expressions.value((attribute.value or ""):match("^%s*,%s*(.*)$", rest) or "''", 1)
-		task.keys.env = task.keys.env or {}
-		task.keys.env[name.text or ""] = (value.text or ""):gsub("%$", "$$")
+	env = function(scope, task, attribute)
+		local name, rest = expressions.expression(attribute.value or "", 1)
+		local from = (attribute.value or ""):match("^%s*,()", rest)
+		name = const_of(name)
+		local hole = name and name:find "^[%a_][%w_]*$" and from and expressions.hole(scope, (expressions.expression(attribute.value, from)))
+		if not hole then
+			scope.fail "[env]"
+		elseif hole.const and not scope.failed then
+			task.keys.env = task.keys.env or {}
+			task.keys.env[name] = hole.const:gsub("%$", "$$")
+		elseif hole.dq then
+			table.insert(scope.exported, ('%s="%s" || exit\nexport %s'):format(name, hole.dq, name))
+		end
 	end,
 	arg = function(scope, task, attribute)
 		local name = said(attribute.value)
 		local function has(key)
 			local at = (attribute.value or ""):match("%f[%w]" .. key .. "%s*=%s*()")
-			return at and expressions.value(attribute.value, at).text
+			local text = at and const_of((expressions.expression(attribute.value, at)))
+			return text or at and scope.fail(("%s of [arg]"):format(key)) or nil
 		end
 		for _, param in ipairs(scope.recipe.params) do
 			local row, pattern = param.arg, has "pattern"
@@ -289,11 +329,18 @@ M.attributes = {
 				if (attribute.value or ""):find "%f[%w]long%f[%W]" or has "short" then
 					row.positional, row.short = nil, has "short"
 				end
+				for _, key in ipairs { "value", "min", "max", "multiple", "flag" } do
+					if attribute.value:gsub("(['\"]).-%1", ""):find("%f[%w]" .. key .. "%f[%W]") then
+						scope.fail(("%s of [arg]"):format(key))
+					end
+				end
 			end
 		end
 	end,
-	script = elsewhere, parallel = elsewhere, ["no-quiet"] = elsewhere, ["no-exit-message"] = elsewhere, ["exit-message"] = elsewhere,
-	["positional-arguments"] = elsewhere, linux = elsewhere, unix = elsewhere, metadata = elsewhere, continue = elsewhere,
+	script = elsewhere, parallel = elsewhere, shell = foreign "left out: its lines are run by the shell of the file",
+	["no-quiet"] = elsewhere, ["no-exit-message"] = elsewhere, ["exit-message"] = elsewhere,
+	["positional-arguments"] = elsewhere, linux = elsewhere, unix = elsewhere, metadata = elsewhere,
+	continue = foreign "left out: a signal ends it",
 	default = foreign "runner alone lists the tasks",
 	extension = foreign "left out: a script has its interpreter in its first line",
 }
@@ -309,28 +356,22 @@ local SAME = { quiet = true, export = true, ["positional-arguments"] = true, she
 
 -- `set shell := ["bash", "-uc"]` → "bash -eu"
 local function interpreter(file)
-	local words, set = {}, file.settings.shell
-	for quote, word in (set and set.value or "['sh', '-cu']"):gmatch "(['\"])(.-)%1" do
-		words[#words + 1] = quote and word
-	end
-	local has_e = false
-	for i = 2, #words do
-		if words[i]:find "^%-%a*c" then
-			words[i] = words[i]:gsub("c", "", 1)
+	local set = file.settings.shell
+	local words, has_e = words_said(set and set.value or "['sh', '-cu']"), false
+	for i = #words, 2, -1 do
+		local takes = words[i - 1]:find "^[-+]%a*[oO]$" -- what follows is its value
+		has_e = has_e or takes and words[i] == "errexit" or not takes and words[i]:find "^%-%a*e" ~= nil
+		words[i] = not takes and words[i]:find "^%-%a*c" and words[i]:gsub("c", "", 1) or words[i]
+		if words[i] == "-" then
+			table.remove(words, i)
 		end
-		has_e = has_e or words[i]:find "^%-%a*e" ~= nil
 	end
 	if not (words[1] or ""):match("[^/]*$"):find "sh$" or words[1]:find "[fp]w?i?sh$" or words[1]:find "powershell" then
 		file.sheet:note(set.line, "set shell", ("%s reads all lines of a recipe at once here, and may go on behind a failure"):format(
 			words[1]))
 	elseif not has_e then
-		words[2] = "-e" .. (words[2] and words[2]:find "^%-%a*$" and table.remove(words, 2):sub(2) or "")
-			.. (words[2] and words[2]:find "^%-o" and "" or "")
-	end
-	for i = #words, 2, -1 do
-		if words[i] == "-" then
-			table.remove(words, i)
-		end
+		local short = words[2] and words[2]:find "^%-%a*$" and table.remove(words, 2):sub(2) or ""
+		table.insert(words, words[2] and words[2]:find "^%-%-" and 3 or 2, "-e" .. short) -- bash has its long options first
 	end
 	return table.concat(words, " ")
 end
@@ -352,10 +393,11 @@ local function settings(file)
 	end
 	local directory = file.settings["working-directory"]
 	local path_of = directory and said(directory.value)
-	if directory and (not path_of or path_of:find "^/" or ("/" .. path_of .. "/"):find "/%.%./") then
+	path_of = sheets.below(path_of)
+	if directory and not path_of then
 		file.problem = { line = directory.line, column = 1, message = "working-directory is no directory below this one" }
 	end
-	sheet.keys.cwd = path_of
+	sheet.keys.cwd = path_of ~= "" and path_of or nil
 end
 
 -- --- a recipe ------------------------------------------------------------------------------------------
@@ -431,10 +473,7 @@ local function linewise(scope, lines)
 	local out = {}
 	for k, row in ipairs(rows) do
 		local signs, line = row:match "^([@-]*)%s*(.*)$"
-		line = line:gsub("^just%s+(%l[%w%s_.-]*)$", "runner %1 >/dev/null")
-		if line:find "%f[%w]just%s" then
-			scope.file.sheet:note(scope.recipe.line, "just", "a call of just in the script is left as it is", scope.task)
-		end
+		line = scope.own_call(line)
 		local before = #(scope.computed or {})
 		local text = shell.own_shell(script_of(scope, { line }, "sh"), k == #rows, signs:find("-", 1, true) ~= nil, true)
 		out[k] = table.concat(scope.computed, "\n", before + 1) .. (#scope.computed > before and "\n" or "") .. text
@@ -443,7 +482,12 @@ local function linewise(scope, lines)
 end
 
 local function prologue(scope, lines)
-	local out = variables.lines(scope.file.variables, scope.used)
+	local out, cwd, root = variables.lines(scope.file.variables, scope.used), scope.task.keys.cwd, scope.file.sheet.keys.cwd
+	if cwd == "caller" and table.concat(out):find "[$`]" then
+		scope.fail "[no-cd], where a variable is computed in the directory of the file"
+	end
+	out = variables.in_root(out, cwd, root)
+	table.move(scope.exported, 1, #scope.exported, #out + 1, out)
 	return table.move(lines, 1, #lines, #out + 1, out)
 end
 
@@ -458,8 +502,14 @@ end
 local function body_of(scope, recipe, lines)
 	local body = dedented(recipe.body)
 	local named = has(recipe, "script")
-	local program = (body[1] or ""):match "^#!%s*(.*)$" or named and (said(named.value) or "sh -eu")
+	local by_file = scope.file.settings["script-interpreter"]
+	local program = (body[1] or ""):match "^#!%s*(.*)$"
+		or named and table.concat(words_said(named.value or by_file and by_file.value or "'sh', '-eu'"), " ")
 	if program then
+		for i, line in ipairs(body) do
+			local indent, rest = line:match "^(%s*)(.*)$"
+			body[i] = indent .. scope.own_call(rest)
+		end
 		local text = script_of(scope, body, (program:gsub("^%S*/env%s+%-?S?%s*", ""):match "^%S+" or "sh"):match "[^/]*$")
 		local bang, rest = text:match "^(#![^\n]*\n?)(.*)$"
 		lines = prologue(scope, lines)
@@ -475,17 +525,24 @@ local function body_of(scope, recipe, lines)
 end
 
 local function scope_of(file, recipe, task)
-	local scope = { file = file, recipe = recipe, task = task, used = {}, find = words_of(file, recipe),
+	local scope = { file = file, recipe = recipe, task = task, used = {}, exported = {}, find = words_of(file, recipe),
 		positional = is_set(file, "positional-arguments") or has(recipe, "positional-arguments") }
 	function scope.fail(what)
 		scope.failed = scope.failed or what
 	end
 	function scope.directory(path, line)
-		if path and not path:find "^/" and not ("/" .. path .. "/"):find "/%.%./" then
-			return path
+		path = sheets.below(path)
+		if path then
+			path = (file.sheet.keys.cwd and file.sheet.keys.cwd .. "/" or "") .. path
+			return path:match "^(.-)/?$" ~= "" and path:match "^(.-)/?$" or nil
 		end
 		file.sheet:note(line, "working-directory", "left out: it is no directory below this one", task)
 		scope.fail "working-directory"
+	end
+	function scope.own_call(line)
+		return file.sheet:call_in(task, line, "just", function(name)
+			return file.by_name[name] and file.by_name[name].task
+		end)
 	end
 	return scope
 end
@@ -593,7 +650,7 @@ local function import(file, recipe)
 	if scope.failed then
 		sheet:note(recipe.line, recipe.name, ("not imported, because of %s"):format(scope.failed), task)
 		table.move(recipe.body, 1, #recipe.body, #task.notes + 1, task.notes)
-		for _, key in ipairs { "needs", "run", "interpreter" } do
+		for _, key in ipairs { "needs", "parallel", "run", "interpreter" } do
 			task.keys[key] = nil
 		end
 		task.keys.shell = shell.refusal(recipe.name, sheet.from)
@@ -627,9 +684,15 @@ function M.read(text, _, sheet)
 	if file.problem then
 		return nil, file.problem
 	end
+	local last = {}
+	for _, recipe in ipairs(file.recipes) do
+		last[recipe.name] = not is_for_others(recipe) and recipe or last[recipe.name]
+	end
 	for _, recipe in ipairs(file.recipes) do
 		recipe.params, recipe.deps, recipe.after = head_of(file, recipe)
-		if is_for_others(recipe) then
+		if last[recipe.name] ~= recipe and not is_for_others(recipe) then
+			sheet:note(recipe.line, recipe.name, "left out: another one of that name follows")
+		elseif is_for_others(recipe) then
 			sheet:note(recipe.line, recipe.name, "left out: it is for another system")
 		elseif lists_only(recipe) and not recipe.deps[1] then
 			sheet:note(recipe.line, recipe.name, "left out: runner alone lists the tasks")

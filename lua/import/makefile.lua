@@ -101,8 +101,11 @@ function M.read(text, path, sheet)
 	end
 	sheet.code = VARS
 	local file = path:match "[^/]+$"
-	local other = file ~= "GNUmakefile" and host.probe(folder .. "GNUmakefile") -- make would read that one
-	if other or file ~= "Makefile" and file ~= "makefile" and file ~= "GNUmakefile" then
+	local found -- what make would read
+	for _, name in ipairs { "GNUmakefile", "makefile", "Makefile" } do
+		found = found or host.probe(folder .. name) and name
+	end
+	if found ~= file then
 		for _, task in ipairs(sheet.tasks) do
 			task.keys.run = { "make", "-f", file, task.keys.run[2] }
 		end

@@ -1,5 +1,6 @@
 -- package_json: the scripts of a package.json. npm's variables that a script may ask for are set where it does.
 
+local host = require "runner.host"
 local json = require "runner.json"
 local shell = require "runner.import.shell"
 
@@ -34,6 +35,9 @@ local function variables(sheet, task, script, package)
 		end
 		seen[name] = true
 	end
+	if script:find "%f[%w_]INIT_CWD%f[^%w_]" then
+		sheet:note(task.line, "INIT_CWD", "npm sets it to the directory of its caller; here it is empty", task)
+	end
 	return table.concat(lines)
 end
 
@@ -55,10 +59,22 @@ local function in_order(text, scripts)
 	return names
 end
 
+-- Where npm looks for programs: beside the file and in each folder above it that has a package, as those of a workspace.
+local function programs(folder)
+	local out, up = { "$PWD/node_modules/.bin" }, ""
+	for _ = 1, 16 do
+		up = up .. "../"
+		if host.probe(folder .. up .. "package.json") then
+			out[#out + 1] = ("$PWD/%snode_modules/.bin"):format(up)
+		end
+	end
+	return table.concat(out, ":") .. ":$PATH"
+end
+
 ---@param text string
----@param _ string
+---@param path string
 ---@param sheet runner.import.Sheet
-function M.read(text, _, sheet)
+function M.read(text, path, sheet)
 	local package, why = json.decode(text)
 	local line, column, wrong = (why or ""):match "^line (%d+) column (%d+): (.*)$"
 	if wrong then
@@ -90,11 +106,11 @@ function M.read(text, _, sheet)
 		if type(scripts[after]) == "string" then
 			sheet:sequence(task, { { shell = keys.shell }, { name = sheet.names[after] } })
 		end
-		if script:find "npm run" or script:find "%f[%w]yarn%f[%W]" or script:find "%f[%w]pnpm%f[%W]" then
+		if script:find "%f[%w]npm%s+%l" or script:find "%f[%w]yarn%f[%W]" or script:find "%f[%w]pnpm%f[%W]" then
 			sheet:once(row.line, "npm run", "scripts that call it need package.json as before")
 		end
 	end
-	sheet.env.PATH = "$PWD/node_modules/.bin:$PATH"
+	sheet.env.PATH = programs(path:match "^(.*/)" or "")
 	return sheet
 end
 

@@ -41,7 +41,7 @@ Sheet.__index = Sheet
 ---@return runner.import.Sheet
 function M.new(from, names)
 	return setmetatable({ from = from, tasks = {}, notes = {}, head = {}, env = {}, keys = {}, taken = {}, names = {},
-		told = {}, called = {}, own = names }, Sheet)
+		told = {}, called = {}, typed = {}, own = names }, Sheet)
 end
 
 ---Say, in the answer and beside the task, what is not as it was.
@@ -146,11 +146,24 @@ function M.argument(theirs)
 	return (row and not row.yields or tasks.is_obeyed(name) or spelling:find "^runner%-" or spelling:find "^no%-") and name .. "_arg" or name
 end
 
+---A directory below that of the file, without what says nothing; nil: it is none.
+---@param path? string
+---@return string?
+function M.below(path)
+	local words = {}
+	for word in (path or ""):gmatch "[^/]+" do
+		words[#words + 1] = word ~= "." and word or nil
+	end
+	local out = "/" .. table.concat(words, "/") .. "/"
+	return path and not path:find "^/" and not out:find "/%.%./" and out:sub(2, -2) or nil
+end
+
 -- --- tasks one after the other ---------------------------------------------------------------------
 
 ---@class runner.import.Step a call of another task, or a script
 ---@field name? string ours
 ---@field args? string[] as Lua: `key = value`
+---@field plain? string|table the same as one of `needs`, where nothing of it is computed
 ---@field shell? string
 
 ---A task runs another: what that asks a person is asked in front of all.
@@ -171,6 +184,30 @@ local function settle_questions(sheet)
 			end
 		end
 	until is_done
+	for _, row in ipairs(sheet.typed) do
+		if row.other.keys.confirm then
+			sheet:note(row.task.line, "runner " .. row.other.name, "it asks to be confirmed, which the script can't do", row.task)
+		end
+	end
+end
+
+---A line of a script that is a call of the tool itself, as one of ours: of a name alone, and nothing that could be an option.
+---@param task runner.import.Task
+---@param line string
+---@param program string
+---@param find fun(name: string): runner.import.Task?
+---@return string
+function Sheet:call_in(task, line, program, find)
+	local name = line:match("^" .. program .. "%s+([%w_][%w_:-]*)%s*$")
+	local other = name and find(name)
+	if other then
+		self.typed[#self.typed + 1] = { task = task, other = other }
+		return "runner " .. other.name
+	elseif not self.told[task] and line:find("%f[%w_./-]" .. program .. "%s+[%w_-]") and not line:find "^%s*echo%s" then
+		self.told[task] = true
+		self:note(task.line, program, ("a call of %s in the script is left as it is"):format(program), task)
+	end
+	return line
 end
 
 local MOVED = { "interpreter", "cwd", "env", "sources", "generates", "status", "quiet", "interactive" }
@@ -183,24 +220,29 @@ function Sheet:sequence(task, steps)
 	while self.tasks[at] ~= task do
 		at = at + 1
 	end
+	task.steps = steps
 	for _, step in ipairs(steps) do
-		local name, args = step.name, step.args and step.args[1] and ("{ %s }"):format(table.concat(step.args, ", "))
+		local args = step.args and step.args[1] and ("{ %s }"):format(table.concat(step.args, ", "))
 		if step.shell then
 			count = count + 1
-			name, args = ("_%s%s"):format(task.name, count > 1 and "-" .. count or ""), keys.args and "args"
-			while self.taken[name] do
-				name = name .. "-"
+			step.name, args = ("_%s%s"):format(task.name, count > 1 and "-" .. count or ""), keys.args and "args"
+			while self.taken[step.name] do
+				step.name = step.name .. "-"
 			end
-			local inner = { name = name, line = task.line, notes = {}, section = task.section,
+			local inner = { name = step.name, line = task.line, notes = {}, section = task.section,
 				keys = { description = ("A script of '%s'"):format(task.name), args = keys.args, shell = step.shell } }
 			for _, key in ipairs(MOVED) do
 				inner.keys[key] = keys[key]
 			end
-			self.taken[name] = inner
+			step.plain = keys.args and { step.name } or step.name
+			for _, arg in ipairs(keys.args or {}) do
+				step.plain[arg[1]] = { arg = arg[1] }
+			end
+			self.taken[step.name] = inner
 			table.insert(self.tasks, at, inner)
 			at = at + 1
 		end
-		lines[#lines + 1] = ("\t\t\tctx:call(%s%s)\n"):format(M.quoted(name), args and ", " .. args or "")
+		lines[#lines + 1] = ("\t\t\tctx:call(%s%s)\n"):format(M.quoted(step.name), args and ", " .. args or "")
 	end
 	for _, key in ipairs(MOVED) do
 		keys[key] = nil
@@ -240,7 +282,7 @@ function M.quoted(text, indent)
 	return long(text, indent or "")
 end
 
-local ORDER = { "description", "danger_level", "confirm", "aliases", "hidden", "interactive", "needs", "parallel", "args",
+local ORDER = { "description", "danger_level", "confirm", "aliases", "hidden", "interactive", "stdin", "needs", "parallel", "args",
 	"env", "cwd", "sources",
 	"generates", "status", "quiet", "interpreter", "run", "shell", "positional", "variadic", "required", "values", "default" }
 local RANK = {}
@@ -286,6 +328,47 @@ function value_text(v, indent)
 	return #out > 0 and ("{ %s }"):format(table.concat(out, ", ")) or "{}"
 end
 
+-- What asks to be confirmed among the steps of a task is confirmed with that only as a need of it: each has to be one, and another.
+local function settle_steps(sheet, task)
+	local keys, asks, seen = task.keys, nil, {}
+	for _, step in ipairs(task.steps or {}) do
+		asks = asks or sheet.taken[step.name].keys.confirm and step.name
+	end
+	if not (asks and keys.run) then
+		return
+	end
+	local needs, problem = table.move(keys.needs or {}, 1, #(keys.needs or {}), 1, {}), keys.parallel and "tasks at once"
+	for _, step in ipairs(task.steps) do
+		problem = problem or not step.plain and "a value that is computed"
+		needs[#needs + 1] = step.plain
+	end
+	for _, need in ipairs(needs) do
+		local text = value_text(need, "")
+		problem, seen[text] = problem or seen[text] and "what runs twice", true
+	end
+	keys.run, keys.needs, keys.parallel = nil, not problem and needs or nil, nil
+	if problem then
+		sheet:note(task.line, task.theirs, ("not imported: it runs '%s', which asks to be confirmed, beside %s"):format(asks, problem), task)
+		keys.shell = shell.refusal(task.theirs, sheet.from)
+	end
+end
+
+-- What a script asks a person, or takes from its caller, as far as it says so itself.
+local function settle_input(keys)
+	local text = "\n" .. (keys.shell or "")
+	if text:find "^\n%s*#!" and not text:match "^[^\n]*\n[^\n]*":find "sh%f[%W]" then
+		return
+	end
+	for line in text:gmatch "[^\n]+" do
+		local asks = line:match "^[%s({]*read%s(.*)$" or line:match "^%s*IFS=%S*%s+read%s(.*)$" or line:match "[;&{(]%s*read%s(.*)$"
+			or line:match "%f[%w]then%s+read%s(.*)$"
+		keys.interactive = keys.interactive or asks and not asks:find "<" or nil
+	end
+	if text:find "/dev/stdin" or text:find "%$%(cat%)" or text:find "\n[%s(]*cat%s*[|>]" then
+		keys.stdin = not keys.interactive or nil
+	end
+end
+
 local function add_comments(out, indent, comments)
 	for _, comment in ipairs(comments) do
 		for line in comment:gmatch "[^\n]+" do
@@ -318,6 +401,10 @@ end
 ---@return string
 function Sheet:text()
 	settle_questions(self)
+	for _, task in ipairs(self.tasks) do
+		settle_steps(self, task)
+		settle_input(task.keys)
+	end
 	local out = { ("-- Tasks, from %s: runner NAME runs one, runner help NAME describes it."):format((self.from:gsub("[%c\127]", " "))) }
 	add_comments(out, "", self.head)
 	out[#out + 1] = self.code

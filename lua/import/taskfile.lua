@@ -3,6 +3,7 @@
 
 local sheets = require "runner.import.sheet"
 local shell = require "runner.import.shell"
+local tables = require "runner.core.tables"
 local variables = require "runner.import.variables"
 local yaml = require "runner.core.yaml.parser"
 
@@ -79,13 +80,16 @@ local function expression(scope, text)
 	local first, filter = text:match "^(.-)%s*|%s*(%a+)$"
 	if value then
 		return { const = value }
+	elseif first and FILTERS[filter] then -- of all that is in front of it
+		return { dq = FILTERS[filter]:format((shell.inner(expression(scope, first)))) }
 	elseif name then
 		local hole, other = of_name(scope, name), expression(scope, default)
 		if hole.const or hole.text then
 			return (hole.const or hole.text) ~= "" and hole or other
 		end
-		local variable = hole.dq == "$*" and "*" or hole.dq:match "^%${([%w_]+)}$"
-		return variable and { dq = ("${%s:-%s}"):format(variable, shell.inner(other):gsub("}", "\\}")) } or hole
+		local variable = hole.dq == "$*" and "*" or hole.dq:match "^%${([%w_]+)%-?}$"
+		return variable and { dq = ("${%s:-%s}"):format(variable, (shell.inner(other):gsub("}", "\\}"))) }
+			or scope.fail(("{{%s}}"):format(text)) or { const = "" }
 	elseif text:find "^%.[%a_][%w_]*$" then
 		return of_name(scope, text:sub(2))
 	elseif FUNCTIONS[text] then
@@ -96,8 +100,6 @@ local function expression(scope, text)
 		local hole = expression(scope, first)
 		local dq = shell.inner(hole)
 		return { dq = dq, bare = hole.bare or ('"%s"'):format(dq) }
-	elseif first and FILTERS[filter] then
-		return { dq = FILTERS[filter]:format((shell.inner(expression(scope, first)))) }
 	end
 	return scope.fail(("{{%s}}"):format(text)) or { const = "" }
 end
@@ -161,18 +163,21 @@ end
 -- --- variables ---------------------------------------------------------------------------------------
 
 local function variable(node, line)
-	if node.text then
-		return { line = line, text = node.text }
-	elseif of(node, "sh").text then
-		return { line = line, sh = of(node, "sh").text }
+	local only = node.keys and #node.entries == 1
+	if node.items and #texts(node) == #node.items then
+		return { line = line, list = texts(node) }
+	elseif node.text or node.kind == "null" then
+		return { line = line, text = node.text or "" }
+	elseif only and (of(node, "sh").text or of(node, "value").text) then
+		return { line = line, sh = of(node, "sh").text, text = of(node, "value").text }
 	end
-	return { line = line, failed = "its form" }
+	return { line = line, odd = "its form" }
 end
 
 local function read_variables(node, out, export)
 	for _, entry in ipairs(node.entries or {}) do
 		local v = variable(entry.node, entry.line)
-		v.export, out[entry.key] = export, v
+		v.export, v.outer, out[entry.key] = export, export, v
 	end
 	return out
 end
@@ -185,7 +190,7 @@ local function evaluate(scope, v)
 	elseif v.text then
 		return value(scope, v.text)
 	end
-	return scope.fail(v.failed) or { const = "" }
+	return scope.fail(v.odd or "a list") or { const = "" }
 end
 
 -- --- a command of a task -----------------------------------------------------------------------------
@@ -199,53 +204,85 @@ local function is_for_us(node)
 	return node.kind == "null"
 end
 
+-- A text that is pasted, as words; nil: a shell would read more in it.
+local function words_of(text)
+	local words, quoted = {}, {}
+	for word in text:gmatch "%S+" do
+		words[#words + 1], quoted[#quoted + 1] = word, sheets.quoted(word)
+	end
+	return not text:find "[^%w%s_./:@%%+=,-]" and words or nil, ("{ %s }"):format(table.concat(quoted, ", "))
+end
+
 -- The values of a call, as Lua, and as they are if none is computed.
 local function call_of(scope, name, vars, line)
 	local other = scope.file.by_name[name:gsub("^:", "")]
 	if not other then
 		return scope.fail(("the task '%s'"):format(name))
 	end
-	local lua, plain = {}, { other.task.name }
+	local lua, plain, set = {}, { other.task.name }, {}
 	for _, entry in ipairs(vars.entries or {}) do
 		local arg = other.args[entry.key]
+		set[entry.key] = true
 		local name_of = (entry.node.text or ""):match "^{{%s*%.([%a_][%w_]*)%s*}}$"
 		local own = name_of and scope.args[name_of]
 		local hole = own and {} or entry.node.text and value(scope, entry.node.text) or {}
 		local const = hole.const or hole.text
-		if arg and not (own or const) then
+		local words, list = words_of(arg and arg.variadic and const or "|")
+		if arg and (not (own or const) or arg.variadic and not (own and own.variadic or words)) then
 			scope.fail(("the value of %s for '%s'"):format(entry.key, name))
+		elseif own and scope.row.late[name_of] then
+			scope.fail(("%s, whose default only the script has, for '%s'"):format(name_of, name))
+		elseif own and own.variadic and not arg.variadic then
+			lua[#lua + 1], plain = ("%s = table.concat(args.%s or {}, \" \")"):format(arg[1], own[1]), nil
 		elseif arg then -- which that task asks for
-			lua[#lua + 1] = ("%s = %s"):format(arg[1], own and "args." .. own[1] or sheets.quoted(const))
-			plain = not own and plain or nil
+			lua[#lua + 1] = ("%s = %s"):format(arg[1], own and "args." .. own[1] or words and list or sheets.quoted(const))
 			if plain then
-				plain[arg[1]] = const
+				plain[arg[1]] = own and { arg = own[1] } or words or const
 			end
+		end
+	end
+	for _, key in ipairs(tables.sorted_keys(other.args)) do -- what the caller gives reaches every task there
+		local own, arg = scope.args[key], other.args[key]
+		if not set[key] and scope.row.hands[key] and own and own.variadic == arg.variadic then
+			lua[#lua + 1] = ("%s = args.%s"):format(arg[1], own[1])
+			if plain then
+				plain[arg[1]] = { arg = own[1] }
+			end
+		elseif not set[key] and own == nil and scope.row.hides[key] then
+			scope.file.sheet:note(line, key, ("what the caller gives as this reaches '%s' there, and doesn't here"):format(name), scope.task)
 		end
 	end
 	scope.file.sheet:calls(scope.task, other.task)
 	return { name = other.task.name, args = lua, plain = plain and (lua[1] and plain or plain[1]), line = line }
 end
 
+local function constants(scope, list, count)
+	local words = {}
+	for _, text in ipairs(list) do
+		local hole = value(scope, text)
+		words[#words + 1] = hole.const or hole.text
+	end
+	return #words == count and words or nil
+end
+
 -- The words of a `for`; nil: they are known to the script alone, as `expanded`.
 local function loop_of(scope, node)
 	if node.items then
-		local words = {}
-		for _, item in ipairs(node.items) do
-			local hole = item.text and value(scope, item.text)
-			words[#words + 1] = hole and hole.const or nil
-		end
-		return #words == #node.items and words or nil, "ITEM"
+		return constants(scope, texts(node), #node.items), "ITEM"
 	end
 	local from = of(node, "var").text
 	local found = from and scope.find(from)
 	local as, split = of(node, "as").text or "ITEM", of(node, "split").text
-	if from and found and found.plain and not split then
-		local words = {}
-		for word in found.plain:gmatch "%S+" do
+	split = split ~= "" and split or nil
+	if found and found.list then
+		return constants(scope, found.list, #found.list), as
+	elseif found and found.plain then
+		local words, rest = {}, found.plain .. (split or " ")
+		for word in rest:gmatch(split and "(.-)" .. split:gsub("%W", "%%%0") or "%S+") do
 			words[#words + 1] = word
 		end
 		return words, as
-	elseif from and found then
+	elseif found and not (split and #split > 1) then
 		local hole = of_name(scope, from)
 		return nil, as, split and ("$(printf %%s \"%s\" | tr %s '\\n')"):format(shell.inner(hole), shell.single(split)) or hole.const or hole.dq
 	end
@@ -293,8 +330,21 @@ local function add_loop(scope, segments, node)
 	end
 end
 
+local function note_others(scope, node, known)
+	for _, entry in ipairs(node.entries or {}) do
+		if not known[entry.key] then
+			scope.file.sheet:note(entry.line, entry.key, "left out", scope.task)
+		end
+	end
+end
+
+-- Keys of a command, and of a call among commands or dependencies.
+local OF_COMMAND = tables.set "cmd for defer if ignore_error platforms silent"
+local OF_CALL = tables.set "task for vars if ignore_error platforms silent"
+
 function add_command(scope, segments, node)
 	local text = node.text or of(node, "cmd").text
+	note_others(scope, node, of(node, "task").text and OF_CALL or OF_COMMAND)
 	if not is_for_us(of(node, "platforms")) then
 		scope.file.sheet:note(node.line, scope.task.theirs, "a command for another system is left out", scope.task)
 	elseif of(node, "for") ~= NONE then
@@ -311,8 +361,8 @@ function add_command(scope, segments, node)
 	elseif text then
 		local condition = of(node, "if").text
 		local line = script(scope, text):gsub("%s+$", "")
-		line = line:gsub("^task%s+(%l[%w%s_:.-]*)$", function(words)
-			return ("runner %s >/dev/null"):format((words:gsub(":", " ")))
+		line = scope.file.sheet:call_in(scope.task, line, "task", function(name)
+			return scope.file.by_name[name] and scope.file.by_name[name].task
 		end)
 		if condition then
 			line = ("if %s; then\n%s\nfi"):format(script(scope, condition), line)
@@ -333,6 +383,20 @@ local function left(key)
 end
 
 local function nothing() end
+
+local LETTERS = { allexport = "a", errexit = "e", noexec = "n", noglob = "f", nounset = "u", xtrace = "x" }
+
+-- `set` of a file or a task.
+local function options(into, sheet, node, task)
+	for _, name in ipairs(texts(node)) do
+		local letter = LETTERS[name] or #name == 1 and ("aenfux"):match(name)
+		into.pipefail = into.pipefail or name == "pipefail"
+		into.letters = (into.letters or "") .. (letter and not (into.letters or ""):find(letter) and letter ~= "e" and letter or "")
+		if not letter and name ~= "pipefail" then
+			sheet:note(node.line, "set", ("%s: left out"):format(name), task)
+		end
+	end
+end
 
 local function patterns(scope, node, key)
 	local out = {}
@@ -364,15 +428,15 @@ M.task = {
 		scope.task.keys.interactive = node.value == true or nil
 	end,
 	prompt = function(scope, node)
-		scope.task.keys.confirm = texts(node)[1]
+		scope.task.keys.confirm = table.concat(texts(node), " ")
 	end,
 	dir = function(scope, node)
 		local hole = value(scope, node.text or "")
-		local path = (hole.const or hole.text or ""):gsub("^%./", ""):gsub("/+$", "")
-		if path ~= "" and path ~= "." and not path:find "^/" and not ("/" .. path .. "/"):find "/%.%./" then
-			scope.task.keys.cwd = path
-		elseif path ~= "." and path ~= "" or hole.dq then
-			table.insert(scope.first, ('cd "%s"'):format(shell.inner(hole)))
+		local path = sheets.below(hole.const or hole.text)
+		if path then
+			scope.task.keys.cwd = path ~= "" and path or nil
+		else
+			scope.cd = ('cd "%s"'):format(shell.inner(hole))
 		end
 	end,
 	sources = patterns, generates = patterns,
@@ -398,30 +462,44 @@ M.task = {
 		scope.ignored = node.value
 	end,
 	env = function(scope, node)
-		for name, v in pairs(read_variables(node, {})) do
-			local hole = evaluate(scope, v)
-			if hole.const then
-				scope.task.keys.env = scope.task.keys.env or {}
-				scope.task.keys.env[name] = hole.const:gsub("%$", "$$")
-			else
-				scope.exported[#scope.exported + 1] = ('%s="%s" || exit\nexport %s'):format(name, hole.dq, name)
-			end
+		local all = read_variables(node, {})
+		for _, name in ipairs(tables.sorted_keys(all)) do -- where the caller has none of that name
+			local dq, own = shell.inner(evaluate(scope, all[name])), name:gsub("[^%w_]", "_")
+			scope.exports[name] = true
+			scope.exported[#scope.exported + 1] = ('[ "${%s+x}" ] || %s="%s"%s\nexport %s'):format(own, own, dq,
+				dq:find "[$`]" and " || exit" or "", own)
 		end
 	end,
 	method = function(scope, node)
 		scope.no_sources = scope.no_sources or node.text == "none"
+		if node.text ~= "none" and node.text ~= "checksum" then
+			scope.file.sheet:note(node.line, "method", "contents are compared", scope.task)
+		end
+	end,
+	run = function(scope, node)
+		scope.file.sheet:note(node.line, "run", ("not %s here: what is needed runs once in a call, what commands call each time"):format(
+			node.text or "so"), scope.task)
+	end,
+	failfast = function(scope, node)
+		if node.value == false then
+			scope.file.sheet:note(node.line, "failfast", "the first dependency that fails ends the others", scope.task)
+		end
 	end,
 	set = function(scope, node)
-		scope.pipefail = scope.pipefail or table.concat(texts(node), " "):find "pipefail"
+		options(scope, scope.file.sheet, node, scope.task)
+	end,
+	requires = function(scope, node)
+		note_others(scope, node, { vars = true })
+		for _, item in ipairs(items(of(node, "vars"))) do
+			note_others(scope, item, { name = true, enum = of(item, "enum").items and true or nil })
+		end
 	end,
 	dotenv = function(scope, node)
 		scope.file.sheet:note(node.line, "dotenv", ("write `return { dotenv = { \"%s\" } }` into runner.lua, for all tasks"):format(
 			table.concat(texts(node), '", "')), scope.task)
 	end,
-	cmds = nothing, cmd = nothing, deps = nothing, vars = nothing, requires = nothing, aliases = nothing, platforms = nothing,
-		silent = nothing,
-	label = nothing, prefix = nothing, run = nothing, failfast = nothing, version = nothing, output = nothing, tasks = nothing,
-		interval = nothing,
+	cmds = nothing, cmd = nothing, deps = nothing, vars = nothing, aliases = nothing, platforms = nothing, silent = nothing,
+	label = nothing, prefix = nothing, -- what it is called while it runs
 	watch = left "watch", shopt = left "shopt",
 }
 
@@ -455,14 +533,16 @@ local SPECIAL = { ROOT_DIR = true, TASKFILE_DIR = true, TASK = true, ITEM = true
 	CLI_SILENT = true, CLI_VERBOSE = true, CLI_ARGS_LIST = true, TASK_DIR = true, CLI_OFFLINE = true, CLI_ASSUME_YES = true,
 		OS = true, ARCH = true }
 
+-- Does a variable of a task begin with what its caller gives?
+local function is_default(node, name)
+	return (node.text or of(node, "sh").text or ""):find("{{[^}]*%." .. name .. "%f[%W]") ~= nil
+end
+
 -- Which variables the caller gives: those that are required, that another task gives, and that nothing sets.
 local function arguments(file, row, given)
-	local node, args, order = row.node, {}, {}
+	local node, args = row.node, {}
 	local function add(name, more)
-		if not args[name] then
-			args[name] = { sheets.argument(name):gsub("-", "_"), "string" }
-			order[#order + 1] = args[name]
-		end
+		args[name] = args[name] or { (sheets.argument(name):gsub("-", "_")), "string" }
 		for key, v in pairs(more or {}) do
 			args[name][key] = v
 		end
@@ -479,24 +559,69 @@ local function arguments(file, row, given)
 	for _, name in ipairs(names_in(node, {})) do
 		if name == "CLI_ARGS" then
 			row.cli = true
-		elseif not SPECIAL[name] and not file.variables[name] and (not (locals.keys and locals.keys[name])
-			or (of(locals, name).text or ""):find("{{[^}]*%." .. name .. "%f[%W]")) and not row.loops[name] then
-			add(name, not (given[row.name] and given[row.name][name] or args[name]) and { env = name } or nil)
+		elseif not SPECIAL[name] and not file.variables[name] and not row.loops[name] then
+			add(name, { env = not (args[name] and args[name].required) and name or nil })
 		end
 	end
-	table.sort(order, function(a, b)
-		return a[1] < b[1]
-	end)
-	if row.cli then
-		args.CLI_ARGS = { "args", "string", variadic = true }
-		order[#order + 1] = args.CLI_ARGS
+	for name in next, locals.keys or {} do -- one that the task sets goes before what it is given
+		args[name] = is_default(of(locals, name), name) and args[name] or nil
 	end
-	row.args, row.order = args, order
+	args.CLI_ARGS = row.cli and { "args", "string", variadic = true } or nil
+	row.args, row.hands, row.hides, row.late = args, {}, {}, {}
+end
+
+local function calls_of(node, out)
+	local to = of(node, "task").text
+	out[#out + 1] = to and { to = to:gsub("^:", ""), vars = of(node, "vars").keys or {} } or nil
+	for _, key in ipairs { "deps", "cmds", "cmd" } do
+		for _, item in ipairs(items(of(node, key))) do
+			calls_of(item, out)
+		end
+	end
+	return out
+end
+
+-- What the caller gives reaches every task there: each asks for what those that it calls ask for.
+local function hand_on(file, rows)
+	local is_done
+	local function ask(row, name, arg)
+		if row.hands[name] or row.hides[name] or file.variables[name] then
+			return
+		elseif of(of(row.node, "vars"), name) ~= NONE and not row.args[name] then
+			row.hides[name] = true
+			return
+		end
+		row.hands[name], is_done = true, false
+		row.args[name] = row.args[name] or tables.add({}, arg)
+	end
+	repeat
+		is_done = true
+		for _, row in ipairs(rows) do
+			for _, call in ipairs(row.calls) do
+				for name, arg in next, file.by_name[call.to] and file.by_name[call.to].args or {} do
+					if not call.vars[name] then
+						ask(row, name, arg)
+					end
+				end
+			end
+		end
+	until is_done
+end
+
+local function in_order(args)
+	local order = {}
+	for _, arg in next, args do
+		order[#order + 1] = arg
+	end
+	table.sort(order, function(a, b)
+		return not a.variadic and (b.variadic or a[1] < b[1]) or false
+	end)
+	return order[1] and order or nil
 end
 
 local function scope_of(file, row)
-	local scope = { file = file, task = row.task, args = row.args, used = {}, first = {}, guards = {}, exported = {},
-		text = "", variables = {} }
+	local scope = { file = file, row = row, task = row.task, args = row.args, used = {}, first = {}, guards = {}, exported = {},
+		exports = {}, text = "", variables = {} }
 	for name, v in pairs(file.variables) do
 		scope.variables[name] = v
 	end
@@ -507,14 +632,15 @@ local function scope_of(file, row)
 		return row.args[name] and { arg = row.args[name] } or scope.variables[name]
 	end
 	for name, v in pairs(read_variables(of(row.node, "vars"), {})) do
-		local inner = (v.text or ""):find("{{[^}]*%." .. name .. "%f[%W]") or v.sh and row.args[name]
-		if row.args[name] then -- what the caller doesn't give
+		if row.args[name] and not v.text then
+			scope.fail(("%s, which is computed of itself"):format(name))
+		elseif row.args[name] then -- what the caller doesn't give
 			local own = row.args[name][1]
-			local hole = inner and v.text and value(scope, v.text) or not inner and value(scope, v.text or "") or { const = "" }
-			row.args[name].env = nil
+			local hole = value(scope, v.text)
 			if not row.args[name].required and (hole.dq or hole.const ~= "") then
 				local default = (hole.dq or ""):match("^%${" .. own .. ":%-([^}]*)}$") or hole.dq or shell.dq(hole.const)
-				if default:find "[$`\\]" then
+				if default:find "[$`\\]" or row.hands[name] then -- what it hands on is what it is given
+					row.late[name] = true
 					table.insert(scope.first, ('[ -n "${%s:-}" ] || %s="%s"'):format(own, own, default))
 				else
 					row.args[name].default = default
@@ -535,12 +661,9 @@ local function scope_of(file, row)
 			local v = scope.variables[name]
 			local used = {}
 			local inner = setmetatable({ used = used, fail = function(what) v.failed = what end }, { __index = scope })
-			v.failed = nil
-			local hole = evaluate(inner, v)
-			v.plain, v.dq, v.uses = hole.const, hole.dq, used
-			if v.failed then
-				v.dq, v.plain = nil, nil
-			end
+			v.failed = not v.list and v.odd or nil
+			local hole = v.list and {} or evaluate(inner, v)
+			v.plain, v.dq, v.uses = not v.failed and hole.const or nil, not v.failed and hole.dq or nil, used
 		end
 	end
 	for _, name in ipairs(names) do
@@ -564,6 +687,7 @@ local function apply_keys(scope, node)
 			M.task[key](scope, of(node, key), key)
 		end
 	end
+	scope.no_sources = scope.file.no_sources and of(node, "method") == NONE
 	for _, entry in ipairs(node.entries or {}) do
 		if entry.key ~= FIRST[1] and entry.key ~= FIRST[2] then
 			(M.task[entry.key] or left(entry.key))(scope, entry.node, entry.key)
@@ -578,13 +702,14 @@ end
 local function import(file, row)
 	local task, node = row.task, row.node
 	local scope, segments = scope_of(file, row), {}
-	task.keys.args = row.order[1] and row.order or nil
+	task.keys.args = in_order(row.args)
 	apply_keys(scope, node)
 	local needs, runs = {}, of(node, "cmds") ~= NONE and of(node, "cmds") or of(node, "cmd") ~= NONE and of(node, "cmd")
 		or not node.keys and node or NONE
 	for _, dep in ipairs(items(of(node, "deps"))) do
 		local call = of(dep, "for") == NONE and call_of(scope, dep.text or of(dep, "task").text or "?", of(dep, "vars"), dep.line)
 		needs[#needs + 1] = call and call.plain or nil
+		note_others(scope, dep, OF_CALL)
 		if of(dep, "if") ~= NONE or of(dep, "ignore_error") ~= NONE then
 			scope.fail "a dependency with if or ignore_error"
 		end
@@ -605,12 +730,12 @@ local function import(file, row)
 	if scope.has_trap and scripts > 1 then
 		scope.fail "defer, with tasks between the commands"
 	end
-	if task.keys.cwd then
-		scope.variables.ROOT_DIR = { dq = ("$(cd %s && pwd)"):format((task.keys.cwd:gsub("[^/]+", ".."))), uses = {} }
+	local first, locals = variables.lines(scope.variables, scope.used, scope.exports)
+	first = variables.in_root(first, task.keys.cwd)
+	first[#first + 1] = scope.cd
+	for _, list in ipairs { locals, scope.exported, scope.first } do
+		table.move(list, 1, #list, #first + 1, first)
 	end
-	local first = variables.lines(scope.variables, scope.used)
-	table.move(scope.exported, 1, #scope.exported, #first + 1, first)
-	table.move(scope.first, 1, #scope.first, #first + 1, first)
 	local prepared = table.concat(first, "\n") .. (first[1] and "\n" or "")
 	local lines = prepared .. table.concat(scope.guards, "\n") .. (scope.guards[1] and "\n" or "")
 	local guarded = scope.guards[1] or scope.status or task.keys.sources or scope.ignored
@@ -620,7 +745,7 @@ local function import(file, row)
 	for _, segment in ipairs(segments) do
 		segment.shell = segment.shell and lines .. segment.shell
 	end
-	if not segments[1] and (scope.first[1] or scope.guards[1]) then
+	if not segments[1] and (scope.cd or scope.first[1] or scope.guards[1]) then
 		segments[1] = { shell = lines }
 	end
 	local keys = task.keys
@@ -635,7 +760,9 @@ local function import(file, row)
 	end
 	keys.needs = needs[1] and needs or nil
 	keys.status = scope.status and scope.status ~= "" and (prepared .. scope.status) or nil
-	keys.interpreter = (scope.pipefail or file.pipefail) and "bash -eo pipefail" or is_bash(scope.text .. lines) and "bash -e" or nil
+	local letters = "e" .. (file.letters or "") .. (scope.letters or ""):gsub("[" .. (file.letters or "") .. "e]", "")
+	keys.interpreter = (scope.pipefail or file.pipefail) and ("bash -%so pipefail"):format(letters)
+		or is_bash(scope.text .. lines) and "bash -" .. letters or letters ~= "e" and "sh -" .. letters or nil
 	if #segments == 1 and segments[1].shell then
 		keys.shell = segments[1].shell
 	elseif segments[1] and not scope.failed then
@@ -686,8 +813,9 @@ local function loops_in(node, out)
 	return out
 end
 
-local FILE = { version = true, tasks = true, vars = true, env = true, output = true, silent = true, interval = true,
-	run = true, method = true }
+-- Keys of a file that are read where they hold, or are of how it looks while it runs.
+local FILE = tables.set "version tasks vars env output silent interval"
+local FILE_AS_TASK = tables.set "dotenv set run method"
 
 ---@param text string
 ---@param path string
@@ -710,9 +838,9 @@ function M.read(text, path, sheet)
 			for _, inner in ipairs(entry.node.entries or {}) do
 				sheet:note(inner.line, "includes." .. inner.key, "left out: import that file too")
 			end
-		elseif entry.key == "dotenv" or entry.key == "set" then
-			M.task[entry.key](file.scope or { file = file }, entry.node)
-			file.pipefail = entry.key == "set" and table.concat(texts(entry.node), " "):find "pipefail" or file.pipefail
+		elseif FILE_AS_TASK[entry.key] then
+			file.file = file
+			M.task[entry.key](file, entry.node)
 		elseif not FILE[entry.key] then
 			sheet:note(entry.line, entry.key, "left out")
 		end
@@ -734,8 +862,13 @@ function M.read(text, path, sheet)
 				loops = loops_in(entry.node, {}) }
 			rows[#rows + 1], file.by_name[entry.key] = row, row
 			arguments(file, row, given)
+			row.calls = calls_of(entry.node, {})
+			for _, dep in ipairs(texts(of(entry.node, "deps"))) do
+				table.insert(row.calls, { to = dep:gsub("^:", ""), vars = {} })
+			end
 		end
 	end
+	hand_on(file, rows)
 	for _, row in ipairs(rows) do
 		import(file, row)
 	end

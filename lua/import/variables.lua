@@ -9,6 +9,9 @@ local M = {}
 ---@class runner.import.Variable
 ---@field line integer
 ---@field export? boolean programs see it
+---@field outer? boolean the caller's variable of that name goes before it
+---@field is_local? boolean of one task
+---@field list? string[] it has several, which are no text
 ---@field plain? string its value
 ---@field dq? string what a shell expands to it
 ---@field uses? string[] other variables in that
@@ -52,7 +55,7 @@ end
 ---@param variable runner.import.Variable
 ---@return runner.import.Hole
 function M.hole(scope, name, variable)
-	if variable.failed then
+	if variable.failed or variable.list then
 		return scope.fail(name) or { const = "" }
 	elseif variable.plain and not (variable.is_set and variable.plain:find(PLAIN)) then
 		return { const = variable.plain }
@@ -72,7 +75,7 @@ function M.settle(all, sheet, evaluate, taken)
 	give_names(all, taken or {})
 	local function settle(name)
 		local variable = all[name]
-		if begun[name] then
+		if begun[name] or variable.list then
 			return
 		end
 		begun[name] = true
@@ -86,10 +89,12 @@ function M.settle(all, sheet, evaluate, taken)
 			variable.failed = what
 		end
 		local value = evaluate(scope, variable)
+		value = variable.failed and {} or value
 		variable.uses, variable.plain, variable.dq = scope.used, value.const, value.dq
 		if variable.failed then
 			sheet:note(variable.line, name, ("left out, because of %s"):format(variable.failed))
-		elseif variable.plain and (variable.export or variable.plain:find(PLAIN)) and (variable.export or not is_reserved(variable.own)) then
+		elseif variable.plain and not variable.outer
+			and (variable.export or variable.plain:find(PLAIN) and not is_reserved(variable.own)) then
 			variable.is_set = true
 			sheet.env[variable.own] = variable.plain:gsub("%$", "$$")
 		end
@@ -102,32 +107,57 @@ end
 ---The lines that set the variables which a script asks for, each behind those that it asks for itself.
 ---@param all table<string, runner.import.Variable>
 ---@param used string[]
----@return string[]
-function M.lines(all, used)
-	local out, done = {}, {}
+---@param except? table<string, true> those that it exports itself
+---@return string[] lines
+---@return string[] locals the same of its own, which come after them
+function M.lines(all, used, except)
+	local out, locals, exports, done = {}, {}, {}, tables.add({}, except or {})
 	local function set(name)
 		local variable = all[name]
-		if done[name] or not (variable and variable.dq) then
+		local dq = variable and (variable.dq or variable.outer and variable.plain and shell.dq(variable.plain))
+		if done[name] or not dq then
 			return
 		end
 		done[name] = true
 		for _, other in ipairs(variable.uses) do
 			set(other)
 		end
-		local as = name_of(name, variable)
-		out[#out + 1] = ('%s="%s"%s'):format(as, variable.dq, variable.dq:find "[$`]" and " || exit" or "")
-		out[#out + 1] = variable.export and "export " .. as or nil
+		local as, list = name_of(name, variable), variable.is_local and locals or out
+		list[#list + 1] = ('%s%s="%s"%s'):format(variable.outer and ('[ "${%s+x}" ] || '):format(as) or "", as, dq,
+			dq:find "[$`]" and " || exit" or "")
+		exports[#exports + 1] = variable.export and as or nil
 	end
 	for _, name in ipairs(tables.sorted_keys(all)) do
 		if all[name].export then
 			set(name)
 		end
 	end
+	out[#out + 1] = exports[1] and "export " .. table.concat(exports, " ") or nil
 	table.sort(used)
 	for _, name in ipairs(used) do
 		set(name)
 	end
-	return out
+	return out, locals
+end
+
+---The way from a directory of a task to that of the file, as a word of a shell.
+---@param cwd string
+---@param root? string
+---@return string
+function M.way_up(cwd, root)
+	return shell.single((cwd:gsub("[^/]+", "..")) .. (root and "/" .. root or ""))
+end
+
+---Lines that are computed in the directory of the file, in a script that has another one.
+---@param lines string[]
+---@param cwd? string of the script, below that of the file
+---@param root? string that of the file
+---@return string[]
+function M.in_root(lines, cwd, root)
+	if not cwd or not table.concat(lines):find "[$`]" then
+		return lines
+	end
+	return table.move(lines, 1, #lines, 2, { ('_in="$PWD"; cd %s'):format(M.way_up(cwd, root)), [#lines + 2] = 'cd "$_in"' })
 end
 
 ---Several texts and holes as one.

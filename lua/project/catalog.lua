@@ -230,6 +230,25 @@ function M.load(entry, project)
 	return guarded(loader.command, found, project)
 end
 
+---What tells a call of a command from others of it: its arguments without what it would take anyway.
+---@param need {name: string, args: table<string, any>}
+---@param project table
+---@return table<string, any>
+function M.distinct(need, project)
+	local name, out = need.name:gsub("%s+", "."), require("runner.core.tables").add({}, need.args)
+	local command = locate.find(command_line.name_words(name), project) and M.load({ name = name }, project)
+	for _, row in ipairs(command and command.args or {}) do
+		local value, default = out[row.name], row.default
+		if row.type == "boolean" and default == nil then
+			default = false
+		end
+		if type(value) ~= "table" and tostring(value) == tostring(default) and not (row.env or row.env_fallbacks) then
+			out[row.name] = nil
+		end
+	end
+	return out
+end
+
 ---Call any function on what a file holds, with the same protection.
 ---@param f function
 ---@param ... any its arguments

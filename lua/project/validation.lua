@@ -212,7 +212,7 @@ local function is_wrapped(command)
 end
 
 -- What the commands of a list are given, where that is an argument of this call.
-local function given(needs, values)
+local function given(needs, values, project)
 	local out = needs and {}
 	for i, need in ipairs(needs or {}) do
 		out[i] = { name = need.name, args = {} }
@@ -220,6 +220,7 @@ local function given(needs, values)
 			local own = type(value) == "table" and value.arg
 			out[i].args[name] = own and values[own] or not own and value or nil
 		end
+		out[i].distinct = next(need.args) ~= nil and require("runner.project.catalog").distinct(out[i], project) or nil
 	end
 	return out
 end
@@ -238,7 +239,8 @@ function M.answer(a, check)
 	end
 	local command = a.command
 	local e = problem_of(command, a.parsed)
-	command.needs, command.parallel = given(command.needs, a.parsed.values), given(command.parallel, a.parsed.values)
+	local values = a.parsed.values
+	command.needs, command.parallel = given(command.needs, values, a.project), given(command.parallel, values, a.project)
 	if only and not e then
 		local policy = a.policy or {}
 		local refused = policy.values and policy.values(a.parsed.values) or policy.verdict and policy.verdict(a)

@@ -24,7 +24,7 @@ effect_of() {
 	assert_envelope
 	[ "$status" -eq 0 ]
 	touch effect
-	sed "s/BASE/${PWD##*/}/" | diff - effect
+	sed "s/BASE/${PWD##*/}/g" | diff - effect
 }
 
 # says TEXT: a warning of the last call has it
@@ -705,4 +705,394 @@ JUST
 	call init --from package.json --force
 	[ "$(grep -c '"$@"' tasks.lua)" -eq 1 ]
 	grep -q 'node -e "1" "$@"' tasks.lua
+}
+
+# --- nothing is lost without a word --------------------------------------------------------------
+
+# notes_of FILE: the warnings of its import, a line each
+notes_of() {
+	call init --from "$1" --force
+	expect 'e.ok'
+	python3 -c 'import json; print("\n".join(w["message"] for w in json.load(open("out.txt"))["warnings"]))' >notes
+}
+
+# does_not_do TASK…: it fails, and no program was started
+does_not_do() {
+	rm -f effect
+	call "$@"
+	assert_envelope
+	[ "$status" -ne 0 ]
+	[ ! -e effect ] || { cat effect; false; }
+}
+
+@test "a value that can't be had is never the empty text: lists, maps, defaults, functions, computed variables" {
+	cat >Taskfile.yml <<-'YAML'
+		version: "3"
+		vars:
+		  LIST: [g1, g2]
+		  MAP: { map: { a: 1 } }
+		  REF: { ref: .LIST }
+		  REGION: '{{.REGION | default "eu"}}'
+		  UP: '{{.NOBODY_HAS_IT | default "x" | upper}}'
+		  ODD: '{{.LIST | join ","}}'
+		  EMPTY:
+		tasks:
+		  own: { vars: { H: [h1, "h 2"] }, cmds: [{ for: { var: H }, cmd: 'cargo "{{.ITEM}}"' }] }
+		  global: { cmds: [{ for: { var: LIST, as: X }, cmd: 'cargo {{.X}}' }] }
+		  calls: { vars: { H: [h1, h2] }, cmds: [{ for: { var: H }, task: one, vars: { X: '{{.ITEM}}' } }] }
+		  words: { vars: { C: "a b,c" }, cmds: [{ for: { var: C, split: "," }, cmd: 'cargo "{{.ITEM}}"' }] }
+		  one: cargo {{.X}}
+		  set: cargo {{.REGION}} {{.UP}} "{{.EMPTY}}"
+		  list: cargo {{.LIST}}
+		  map: cargo {{.MAP}}
+		  ref: { cmds: [{ for: { var: REF }, cmd: "cargo {{.ITEM}}" }] }
+		  maps: { vars: { H: { map: { a: 1 } } }, cmds: [{ for: { var: H }, cmd: "cargo {{.ITEM}}" }] }
+		  mapcalls: { vars: { H: { map: { a: 1 } } }, cmds: [{ for: { var: H }, task: one }] }
+		  odd: cargo {{.ODD}}
+		  env: { env: { E: { map: { a: 1 } } }, cmd: cargo "$E" }
+		  dir: { dir: "{{.LIST}}", cmd: cargo }
+		  split: { vars: { C: { sh: echo a } }, cmds: [{ for: { var: C, split: "ab" }, cmd: "cargo {{.ITEM}}" }] }
+	YAML
+	notes_of Taskfile.yml
+	lints
+	effect_of own <<<$'cargo [h1]\ncargo [h 2]'
+	effect_of global <<<$'cargo [g1]\ncargo [g2]'
+	effect_of calls <<<$'cargo [h1]\ncargo [h2]'
+	effect_of words <<<$'cargo [a b]\ncargo [c]'
+	effect_of set <<<'cargo [eu] [X] []'
+	CLEAN_ENV+=(REGION=us)
+	effect_of set <<<'cargo [us] [X] []'
+	local task
+	for task in list map ref maps mapcalls odd env dir split; do
+		does_not_do "$task"
+		grep -q ": $task: not imported" notes
+	done
+	cat >justfile <<-'JUST'
+		name := "n"
+		out := x'$NOBODY/out'
+		[env("A", name + "x")]
+		[env("B", `echo b`)]
+		good:
+		    cargo "$A" "$B"
+		[env("A", replace("a", "b", "c"))]
+		bad_env:
+		    cargo "$A"
+		bad_out:
+		    cargo {{out}}
+		[working-directory('b' + 'in')]
+		inside:
+		    cargo "${PWD##*/}"
+		[arg("x", pattern="[a-c]" + "+")]
+		shaped x:
+		    cargo {{x}}
+		[arg("x", min="2")]
+		bad_arg x="":
+		    cargo {{x}}
+		bad_default *x="a; b":
+		    cargo {{x}}
+		split *x="-v --race":
+		    cargo {{x}}
+		computed *x=`echo -v --race`:
+		    cargo {{x}}
+	JUST
+	notes_of justfile
+	effect_of good <<<'cargo [nx] [b]'
+	effect_of inside <<<'cargo [bin]'
+	effect_of shaped abc <<<'cargo [abc]'
+	call shaped d
+	[ "$status" -eq 2 ]
+	effect_of split <<<'cargo [-v] [--race]'
+	effect_of split a 'b c' <<<'cargo [a] [b c]'
+	effect_of computed <<<'cargo [-v] [--race]'
+	for task in bad_env bad_out bad_arg bad_default; do
+		does_not_do "$task"
+		grep -q ": $task: not imported" notes
+	done
+}
+
+# Every key that the format has, one at a time in a file that has no other: it changes the tasks, or is said.
+@test "no key of a Taskfile or a justfile is lost without a word" {
+	cat >keys.py <<-'PY'
+		import json, re, subprocess, sys
+		runner, failed = sys.argv[1], []
+
+		def imported(name, text):
+		    open(name, "w").write(text)
+		    envelope = json.loads(subprocess.run([runner, "init", "--from", name, "--force"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE).stdout)
+		    assert envelope["ok"], (text, envelope)
+		    return open("tasks.lua").read(), [w["message"] for w in envelope["warnings"]]
+
+		def check(name, form, rows, nothing):
+		    for key, row in rows.items():
+		        plain = imported(name, form(row[1] if isinstance(row, tuple) else ""))[0]
+		        tasks, notes = imported(name, form(row[0] if isinstance(row, tuple) else row))
+		        said = any(re.search(r"(^|\W)%s(\W|$)" % re.escape(key), n) for n in notes)
+		        if not said and tasks == plain and key not in nothing:
+		            failed.append("%s: %s: lost" % (name, key))
+		        if said and key in nothing:
+		            failed.append("%s: %s: said, and changes nothing" % (name, key))
+
+		one = "version: '3'\n%stasks:\n  other: { cmd: echo other }\n  a: { cmd: echo a }\n"
+		check("Taskfile.yml", lambda t: one % (t + "\n"), {
+		    "output": "output: group", "method": "method: none", "includes": "includes: { x: ./x }", "set": "set: [nounset]", "shopt": "shopt: [globstar]",
+		    "vars": "vars: { A: b }", "env": "env: { A: b }", "silent": "silent: true", "dotenv": "dotenv: [.env]", "run": "run: once", "interval": "interval: 1s",
+		    "use_gitignore": "use_gitignore: true", "nonsense": "nonsense: 1"}, {"output", "silent", "interval", "method"})
+		task = "version: '3'\ntasks:\n  other: { cmd: echo other }\n  a:\n    sources: [x.c]\n    cmd: echo a {{.V}}\n%s"
+		check("Taskfile.yml", lambda t: task % (t and "    " + t + "\n"), {
+		    "aliases": "aliases: [b]", "deps": "deps: [other]", "desc": "desc: It", "dir": "dir: web", "dotenv": "dotenv: [.env]", "env": "env: { A: b }",
+		    "failfast": "failfast: false", "generates": "generates: [y]", "if": "if: test -e x", "ignore_error": "ignore_error: true",
+		    "interactive": "interactive: true", "internal": "internal: true", "label": "label: x", "method": "method: timestamp",
+		    "platforms": "platforms: [windows]", "preconditions": "preconditions: [test -e x]", "prefix": "prefix: x", "prompt": "prompt: sure?",
+		    "requires": "requires: { vars: [V] }", "run": "run: once", "set": "set: [pipefail]", "shopt": "shopt: [globstar]", "silent": "silent: true",
+		    "status": "status: [test -e x]", "summary": "summary: It", "vars": "vars: { V: x }", "watch": "watch: true", "use_gitignore": "use_gitignore: true",
+		    "timeout": "timeout: 3s", "nonsense": "nonsense: 1"}, {"label", "prefix", "silent"})
+		for value in ["allexport", "a", "noexec", "noglob", "nounset", "u", "xtrace", "pipefail", "vi"]:
+		    check("Taskfile.yml", lambda t: task % (t and "    " + t + "\n"), {value: "set: [%s]" % value}, set())
+		check("Taskfile.yml", lambda t: task % (t and "    " + t + "\n"), {"method": "method: none", "prompt": ("prompt: [a, b]", "prompt: [a]")}, set())
+		command = "version: '3'\ntasks:\n  other: { cmd: 'echo {{.V}}' }\n  a: { cmds: [{ %s%s }, echo z] }\n"
+		keys = {"if": "if: 'false'", "ignore_error": "ignore_error: true", "platforms": "platforms: [windows]", "silent": "silent: true", "for": "for: [x, y]",
+		    "timeout": "timeout: 3s", "set": "set: [pipefail]", "shopt": "shopt: [globstar]", "vars": "vars: { V: x }", "nonsense": "nonsense: 1"}
+		check("Taskfile.yml", lambda t: command % ("cmd: echo a", t and ", " + t), keys, {"silent"})
+		check("Taskfile.yml", lambda t: command % ("task: other", t and ", " + t), keys, {"silent"})
+		check("Taskfile.yml", lambda t: command % ("defer: echo a", t and ", " + t), {k: keys[k] for k in ("timeout", "nonsense", "silent")}, {"silent"})
+		deps = "version: '3'\ntasks:\n  other: { cmd: 'echo {{.V}}' }\n  a: { deps: [{ task: other%s }], cmds: [echo z] }\n"
+		check("Taskfile.yml", lambda t: deps % (t and ", " + t), {k: keys[k] for k in ("vars", "for", "timeout", "silent", "if", "ignore_error", "nonsense")}, {"silent"})
+		for form in ["[x]", "{ map: { a: 1 } }", "{ ref: .B }", "{ sh: echo x }", "{ value: x, secret: true }", "{ value: x }"]:
+		    check("Taskfile.yml", lambda t: task % ("    vars: { V: %s }\n" % (t or "q")), {form: form}, set())
+
+		recipe = "%s\nother:\n    echo other\n%s\na x='':\n    echo {{x}}\n"
+		check("justfile", lambda t: recipe % ("", t), {
+		    "arg": "[arg('x', help='it')]", "cache": "[cache]", "confirm": "[confirm]", "continue": "[continue]", "default": "[default]", "doc": "[doc('it')]",
+		    "env": "[env('A', 'b')]", "exit-message": "[exit-message]", "extension": "[extension('.sh')]", "group": "[group('g')]", "linux": "[linux]",
+		    "macos": "[macos]", "windows": "[windows]", "freebsd": "[freebsd]", "metadata": "[metadata('x')]", "no-cd": "[no-cd]",
+		    "no-exit-message": "[no-exit-message]", "no-quiet": "[no-quiet]", "parallel": "[parallel]", "positional-arguments": "[positional-arguments]",
+		    "private": "[private]", "script": "[script]", "shell": "[shell]", "timestamp": "[timestamp]", "unix": "[unix]",
+		    "working-directory": "[working-directory('web')]", "nonsense": "[nonsense]"},
+		    {"linux", "unix", "exit-message", "no-exit-message", "no-quiet", "metadata", "parallel"})
+		check("justfile", lambda t: recipe % (t, ""), {
+		    "default-list": "set default-list", "default-script": "set default-script", "dotenv-command": "set dotenv-command := 'x'",
+		    "dotenv": "set dotenv-load", "export": "set export", "fallback": "set fallback", "guards": "set guards", "ignore-comments": "set ignore-comments",
+		    "lazy": "set lazy", "lists": "set lists", "minimum-version": "set minimum-version := '1.0'", "no-cd": "set no-cd", "no-exit-message": "set no-exit-message",
+		    "positional-arguments": "set positional-arguments", "quiet": "set quiet", "shell": "set shell := ['bash', '--login', '-o', 'pipefail', '-c']",
+		    "tempdir": "set tempdir := '/tmp'", "unstable": "set unstable", "windows-shell": "set windows-shell := ['x']",
+		    "windows-powershell": "set windows-powershell", "working-directory": "set working-directory := 'web'", "indentation": "set indentation := '  '",
+		    "dotenv-override": "set dotenv-override", "dotenv-required": "set dotenv-required", "allow-duplicate-recipes": "set allow-duplicate-recipes",
+		    "allow-duplicate-variables": "set allow-duplicate-variables", "unexport": "unexport X", "import": "import 'x'", "mod": "mod x"},
+		    {"export", "ignore-comments", "no-exit-message", "quiet", "tempdir", "unstable", "windows-shell", "windows-powershell", "lists", "lazy",
+		     "allow-duplicate-recipes", "allow-duplicate-variables"} - {"lists", "lazy"})
+		check("justfile", lambda t: "set script-interpreter := ['bash', '-u']\n".replace("bash", t or "sh") + "[script]\na:\n    echo a\n", {"bash": "bash"}, set())
+		sys.exit("\n".join(failed) or 0)
+	PY
+	python3 keys.py "$RUNNER"
+}
+
+@test "a call of the tool's own program is rewritten with a name alone; words, options and confirmed ones are said" {
+	cat >justfile <<-'JUST'
+		build:
+		    cargo build
+		[confirm("sure?")]
+		clean:
+		    cargo clean
+		_low-x:
+		    cargo low
+		whole:
+		    just build
+		    @just _low-x
+		options:
+		    just build --dry-run
+		words:
+		    just build clean
+		set:
+		    just build x=1
+		chain:
+		    cd / && just build
+		unknown:
+		    just nothing
+		asks:
+		    just clean
+		body:
+		    #!/bin/sh
+		    just build
+		    just build --help
+	JUST
+	notes_of justfile
+	[ "$(grep -c '^	*runner ' tasks.lua)" -eq 3 ]
+	[ "$(grep -c 'just: a call of just in the script is left as it is' notes)" -eq 6 ]
+	grep -q 'runner clean: it asks to be confirmed' notes
+	[ "$(grep -c '>/dev/null' tasks.lua)" -eq 0 ]
+	CLEAN_ENV+=(PATH="$PWD/bin:${RUNNER%/*}:$PATH")
+	effect_of whole <<<$'cargo [build]\ncargo [low]'
+	does_not_do asks
+	[[ $stderr == *"'clean' is destructive and was not confirmed"* ]]
+	cat >Taskfile.yml <<-'YAML'
+		version: "3"
+		tasks:
+		  build: cargo build
+		  docs:api: cargo api
+		  whole: { cmds: [task build, task docs:api] }
+		  options: { cmds: [task build --dry] }
+		  words: { cmds: [task build docs:api] }
+		  set: { cmds: [task build X=1] }
+		  dashes: { cmds: [task build -- --help] }
+		  block: { cmds: ["cargo a\ntask build"] }
+	YAML
+	notes_of Taskfile.yml
+	[ "$(grep -c '^	*runner ' tasks.lua)" -eq 2 ]
+	[ "$(grep -c 'task: a call of task in the script is left as it is' notes)" -eq 5 ]
+	effect_of whole <<<$'cargo [build]\ncargo [api]'
+}
+
+@test "steps with a confirmed one among them are needs, in their order; what can't be that is refused" {
+	cat >justfile <<-'JUST'
+		build:
+		    cargo build
+		[confirm("sure?")]
+		clean x="":
+		    cargo clean {{x}}
+		release v: build && (clean v)
+		    cargo release {{v}}
+		twice: build && clean build
+		    cargo twice
+		through: && release_all
+		    cargo through
+		release_all: (release "1")
+	JUST
+	notes_of justfile
+	lints
+	does_not_do release 2
+	[ "$status" -eq 2 ]
+	effect_of release 2 --confirm-destructive <<<$'cargo [build]\ncargo [release] [2]\ncargo [clean] [2]'
+	effect_of through --confirm-destructive <<<$'cargo [through]\ncargo [build]\ncargo [release] [1]\ncargo [clean] [1]'
+	does_not_do twice --confirm-destructive
+	grep -q "twice: not imported: it runs 'clean', which asks to be confirmed, beside what runs twice" notes
+	cat >Taskfile.yml <<-'YAML'
+		version: "3"
+		tasks:
+		  build: cargo build
+		  lint: cargo lint
+		  wipe: { prompt: [sure?, really?], cmd: 'cargo wipe {{.X}}' }
+		  all: { cmds: [{ task: build }, { task: wipe, vars: { X: '{{.CLI_ARGS}}' } }, cargo end] }
+		  plain: { cmds: [{ task: build }, { task: wipe, vars: { X: a } }, cargo end] }
+		  sides: { deps: [build, lint], cmds: [cargo one, { task: wipe }] }
+	YAML
+	notes_of Taskfile.yml
+	lints
+	effect_of plain --confirm-destructive <<<$'cargo [build]\ncargo [wipe] [a]\ncargo [end]'
+	does_not_do all --confirm-destructive
+	grep -q "all: not imported: it runs 'wipe', which asks to be confirmed, beside a value that is computed" notes
+	does_not_do sides --confirm-destructive
+	grep -q "beside tasks at once" notes
+	grep -q 'confirm = "sure? really?"' tasks.lua
+}
+
+@test "what go-task's caller gives reaches every task, and its environment goes before the file's" {
+	cat >Taskfile.yml <<-'YAML'
+		version: "3"
+		env: { PORT: 8080, WHO: { sh: echo computed }, ODD: "a}b'\"$" }
+		tasks:
+		  push: cargo push {{.ENV}} {{.CLI_ARGS}}
+		  must: { requires: { vars: [KIND] }, cmd: 'cargo must {{.KIND}}' }
+		  deploy: { cmds: [{ task: push }, 'cargo deploy {{.ENV}}', { task: fixed, vars: { X: 1 } }] }
+		  fixed: { vars: { X: own }, cmd: 'cargo {{.X}}' }
+		  needs: { deps: [push] }
+		  deep: { deps: [{ task: needs }, must] }
+		  late: { vars: { ENV: '{{.ENV | default "dev"}}' }, cmds: [{ task: push }, 'cargo {{.ENV}}'] }
+		  hides: { vars: { ENV: prod }, cmds: [{ task: push }, 'cargo {{.ENV}}'] }
+		  both: { vars: { ENV: '{{.ENV | default "dev"}}' }, cmds: [{ task: push }, { task: push, vars: { ENV: '{{.ENV}}' } }] }
+		  env: { env: { PORT: 1, OWN: o }, cmds: ['cargo "$PORT" "$WHO" "$ODD" "$OWN" {{.PORT}}'] }
+		  file: { cmds: ['cargo "$PORT"'] }
+	YAML
+	notes_of Taskfile.yml
+	effect_of deploy --env prod -- -x 'a b' <<<$'cargo [push] [prod] [-x] [a b]\ncargo [deploy] [prod]\ncargo [own]'
+	effect_of needs --env prod a <<<'cargo [push] [prod] [a]'
+	call deep --env prod
+	[ "$status" -eq 2 ]
+	effect_of late --env prod <<<$'cargo [push] [prod]\ncargo [prod]'
+	effect_of late <<<$'cargo [push]\ncargo [dev]'
+	effect_of hides <<<$'cargo [push]\ncargo [prod]'
+	grep -q "ENV: what the caller gives as this reaches 'push' there, and doesn't here" notes
+	does_not_do both
+	effect_of env <<<"cargo [1] [computed] [a}b'\"\$] [o] [8080]"
+	CLEAN_ENV+=(PORT=9 WHO=me OWN=mine ENV=theirs)
+	effect_of env <<<"cargo [9] [me] [a}b'\"\$] [mine] [8080]"
+	effect_of file <<<'cargo [9]'
+	effect_of push <<<'cargo [push] [theirs]'
+}
+
+@test "what a variable computes is computed where the file is, whatever directory its task has" {
+	mkdir -p web/deep
+	cat >justfile <<-'JUST'
+		here := `basename "$PWD"`
+		[working-directory('web/deep')]
+		inside p=`basename "$PWD"`:
+		    cargo {{here}} {{p}} {{`basename "$PWD"`}} {{path_exists("justfile")}} "${PWD##*/}"
+		[no-cd]
+		outside:
+		    cargo {{here}}
+		[no-cd]
+		inline:
+		    cargo {{`pwd`}}
+	JUST
+	notes_of justfile
+	effect_of inside <<<'cargo [BASE] [BASE] [BASE] [true] [deep]'
+	does_not_do outside
+	does_not_do inline
+	printf "set working-directory := 'web'\nhere := \`basename \"\$PWD\"\`\n[working-directory('./deep/')]\na:\n    cargo {{here}} \"\${PWD##*/}\"\n" >justfile
+	notes_of justfile
+	effect_of a <<<'cargo [web] [deep]'
+	cat >Taskfile.yml <<-'YAML'
+		version: "3"
+		vars: { HERE: { sh: 'basename "$PWD"' }, SUB: web }
+		tasks:
+		  a: { dir: web, vars: { OWN: { sh: 'basename "$PWD"' } }, cmds: ['cargo {{.HERE}} {{.OWN}} "${PWD##*/}" {{.ROOT_DIR}}'] }
+		  b: { dir: '{{.ROOT_DIR}}/web', vars: { OWN: { sh: 'basename "$PWD"' } }, cmds: ['cargo {{.HERE}} {{.OWN}} "${PWD##*/}"'] }
+	YAML
+	notes_of Taskfile.yml
+	effect_of a <<<"cargo [BASE] [web] [web] [$PWD]"
+	effect_of b <<<'cargo [BASE] [web] [web]'
+}
+
+@test "options of a shell stay, and a script that asks or reads says so" {
+	local shell wanted
+	while IFS='|' read -r shell wanted; do
+		printf 'set shell := [%s]\na:\n    cargo a\n' "$shell" >justfile
+		notes_of justfile
+		grep -qF "interpreter = \"$wanted\"" tasks.lua || { echo "$shell: $(grep interpreter tasks.lua)"; false; }
+	done <<-'SHELLS'
+		"bash", "--login", "-c"|bash --login -e
+		"bash", "-o", "pipefail", "-c"|bash -eo pipefail
+		"bash", "-euo", "pipefail", "-c"|bash -euo pipefail
+		"bash", "-o", "errexit", "-uc"|bash -o errexit -u
+		"zsh", "-cu"|zsh -eu
+		"bash", "-O", "extglob", "-ec"|bash -O extglob -e
+		"sh", "-c"|sh -e
+	SHELLS
+	cat >justfile <<-'JUST'
+		asks:
+		    read -p "sure? " x; test "$x" = y
+		reads:
+		    cat | upload
+		loops:
+		    while read -r x; do echo "$x"; done <justfile
+		says:
+		    echo read this
+	JUST
+	notes_of justfile
+	[ "$(grep -c 'interactive = true' tasks.lua)" -eq 1 ]
+	grep -q '^	asks = .*interactive = true' tasks.lua
+	[ "$(grep -c 'stdin = true' tasks.lua)" -eq 1 ]
+	lints
+	mkdir -p sub/packages/a
+	echo '{}' | tee sub/package.json >sub/packages/a/none
+	echo '{"scripts": {"a": "cd $INIT_CWD", "b": "npm test"}}' >sub/packages/a/package.json
+	notes_of sub/packages/a/package.json
+	grep -qF '"$PWD/node_modules/.bin:$PWD/../../node_modules/.bin:$PATH"' sub/packages/a/tasks.lua
+	grep -q 'INIT_CWD: npm sets it' notes
+	grep -q 'npm run: scripts that call it' notes
+	printf '.PHONY: a\na: ; @cargo upper\n' >Makefile
+	printf '.PHONY: a\na: ; @cargo lower\n' >makefile
+	notes_of Makefile
+	effect_of a <<<'cargo [upper]'
+	notes_of makefile
+	effect_of a <<<'cargo [lower]'
 }

@@ -33,6 +33,30 @@ noting() {
 	[ "$(grep -c '^d$' log)" -eq 2 ]
 }
 
+@test "a need said with its default is the same as one said without, in one call and in several" {
+	noting b ''
+	noting c 'needs = { { "b", only = "" } },'
+	noting d 'needs = { "b", { "b", only = "y" } },'
+	noting a 'needs = { "c", "d", { "b", only = "" } },'
+	call a
+	expect 'e.ok'
+	[ "$(sort log | tr '\n' ' ')" = "a b by c d " ]
+	rm log
+	call + b + c + d
+	expect 'e.ok'
+	[ "$(tr '\n' ' ' <log)" = "b c by d " ]
+	body e 'args = { { "n", "integer", default = 1 }, { "on", "boolean" }, { "v", "string", default = "q", env = "V_OF_E" } },' \
+		<<<'io.open("log", "a"):write("e", args.n, args.v, "\n") return {}'
+	body f 'args = { { "m", "integer" } }, needs = { "e", { "e", n = 1 }, { "e", n = { arg = "m" } }, { "e", on = false }, { "e", v = "q" } },' <<<'return {}'
+	rm log
+	call V_OF_E=other f --m 1
+	expect 'e.ok'
+	[ "$(sort log | tr '\n' ' ')" = "e1other e1q " ]
+	command_file g <<<'return { description = "x", danger_level = "safe", needs = { { "nothere", a = 1 } }, run = function() end }'
+	call g
+	expect 'e.error.code == "COMMAND_NOT_FOUND" and "nothere" in e.error.message'
+}
+
 @test "needs that don't wait for each other run at once" {
 	mkfifo one two
 	body left <<<'ctx:run { "sh", "-c", "echo x >one; cat two" } return {}'
