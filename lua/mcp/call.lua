@@ -173,6 +173,17 @@ local function unasked(server, r, call)
 	return answer.of(envelope), e.code == "CONFIRMATION_REQUIRED" and e or nil
 end
 
+-- A form that was dismissed, or that a client without a person sends back at once, is no answer: the call waits.
+local function run_if_yes(server, r, call, reply)
+	local yes, why = confirmations.is_yes(reply)
+	if yes then
+		return run(server, r, call, true)
+	elseif rpc.is_object(reply) and reply.action == "cancel" then
+		return (unasked(server, r, call))
+	end
+	return refused(server, r, call, why, true)
+end
+
 local NO_ROOM = "its arguments have no room in a question to the person"
 
 local function ask_again(server, r, call)
@@ -195,8 +206,10 @@ local function modern(server, r, call)
 		if not e then
 			return result
 		end
-		return nil, rpc.fault(rpc.MISSING_CAPABILITY, ("'%s' is destructive: the person has to be asked"):format(call.row.tool.title),
-			{ requiredCapabilities = { elicitation = { form = {} } }, approval = (e.context or {}).approval, suggestion = e.suggestion })
+		local id = (e.context or {}).approval -- in the message, too: a client may pass on nothing else
+		return nil, rpc.fault(rpc.MISSING_CAPABILITY, ("'%s' is destructive: the person has to be asked%s"):format(call.row.tool.title,
+			id and (". %s waits for one: runner approve %s"):format(id, id) or ""),
+			{ requiredCapabilities = { elicitation = { form = {} } }, approval = id, suggestion = e.suggestion })
 	elseif not state then
 		return ask_again(server, r, call)
 	elseif not server.confirmations:take(state, identity(call)) then
@@ -207,11 +220,7 @@ local function modern(server, r, call)
 	if reply == nil then
 		return ask_again(server, r, call)
 	end
-	local yes, why = confirmations.is_yes(reply)
-	if not yes then
-		return refused(server, r, call, why, true)
-	end
-	return run(server, r, call, true)
+	return run_if_yes(server, r, call, reply)
 end
 
 local function legacy(server, r, call)
@@ -230,11 +239,7 @@ local function legacy(server, r, call)
 	if not reply then
 		return refused(server, r, call, why)
 	end
-	local yes, no = confirmations.is_yes(reply)
-	if not yes then
-		return refused(server, r, call, no, true)
-	end
-	return run(server, r, call, true)
+	return run_if_yes(server, r, call, reply)
 end
 
 local function run_or_ask(server, r, call)

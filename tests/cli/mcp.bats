@@ -90,6 +90,26 @@ with Server() as s:
 PY
 }
 
+@test "a form that comes back without an answer leaves the call to a person elsewhere, a declined one doesn't" {
+	session XDG_STATE_HOME="$PWD/state" <<'PY'
+for action, modern in (("cancel", True), ("cancel", False), ("decline", True), ("decline", False)):
+    with Server("--allow", "db drop", elicits=True) as s:
+        call = {"name": "db_drop", "arguments": {"name": f"{action}{modern}"}}
+        if modern:
+            asked = s.ask("tools/call", call)["result"]
+            call.update(requestState=asked["requestState"], inputResponses={"confirm": {"action": action}})
+            result = s.ask("tools/call", call)["result"]
+        else:
+            s.initialize()
+            request = s.request("tools/call", call, modern=False)
+            s.line({"jsonrpc": "2.0", "id": s.read()["id"], "result": {"action": action}})
+            result = s.answer(request)["result"]
+        e = result["structuredContent"]["error"]
+        assert e["code"] == "CONFIRMATION_REQUIRED" and ("runner approve apr_" in json.dumps(e)) == (action == "cancel"), (action, modern, e)
+assert not os.path.exists("dropped")
+PY
+}
+
 @test "a message that is too large is answered with its id, if that is certain, and no value passes for one" {
 	session <<'PY'
 x = b"x" * (5 << 20)
