@@ -124,7 +124,7 @@ end
 function check(call, into, above)
 	into.made = into.made + 1
 	if into.made > MOST then
-		into.problem = precondition "It makes too many calls: not all were checked"
+		into.problem = precondition(("It makes more than %d calls: the others were not checked"):format(MOST))
 		return
 	end
 	local envelope, about = ask(call, into)
@@ -153,10 +153,6 @@ end
 ---@return runner.Checked
 function M.call(path, words)
 	local out, others, settings = { counted = "", made = 0, asked = false, done = {} }, os.getenv "RUNNER_POLICY", attempt.place.settings
-	if path:find ":" then
-		out.problem = precondition(("The path of the policy '%s' has a colon"):format(path))
-		return out
-	end
 	local handed = attempt.call.stdin_words and words or nil -- no other process saw them so far
 	local at = { policies = (others and others .. ":" or "") .. path, context = os.getenv "RUNNER_CONTEXT", settings = settings }
 	scheduler.run(function()

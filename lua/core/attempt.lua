@@ -31,7 +31,6 @@ local host = require "runner.host"
 
 ---@class runner.Attempt
 ---@field policy? runner.CallerPolicy what the caller allows, where --policy or RUNNER_POLICY says so
----@field checks? string of the policy: the call is only checked, and is not made
 ---@field rows? runner.Rows where ctx:emit puts rows
 ---@field trace? fun(message: string) with --debug: a line of what runner does
 ---@field enough? integer items, from the first on, that a list needs for its page; nil: all

@@ -175,7 +175,7 @@ end
 ---@param a runner.Attempt
 function M.note(a)
 	local path, command = M.path(a.project), a.command or { name = a.name, path = a.found and a.found.path }
-	if noted or attempt.checks or SILENT[command.name] and not command.path then
+	if noted or attempt.policy and attempt.policy.checks or SILENT[command.name] and not command.path then
 		return
 	end
 	if path and fs.check_way(path, 448) then -- 0700

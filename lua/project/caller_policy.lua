@@ -167,7 +167,9 @@ end
 ---@return table? policy, runner.Error? problem, string? digest of the text
 function M.read(path, expected)
 	local text, why = host.source(path)
-	if not text then
+	if path:find ":" then -- what it hands on to others is a list with colons
+		return nil, invalid(path, ("The path of the policy '%s' has a colon"):format(path), "Give it a path without one")
+	elseif not text then
 		return nil, invalid(path, ("Can't read the policy %s: %s"):format(path, why),
 			"Make it a file that only you or root own and can write to, in folders that no other user can write to")
 	end
@@ -207,9 +209,7 @@ local function sources(given)
 		end
 		add(path or entry, digest)
 	end
-	if given and given:find ":" then
-		return nil, invalid(given, ("The path of the policy '%s' has a colon"):format(given), "Give it a path without one")
-	elseif given then
+	if given then
 		add(given)
 	end
 	if #list > MOST then

@@ -100,7 +100,7 @@ function M.take(a)
 	from = not front.context and not front.no_config and from or nil
 	front.context = front.context or from -- a policy refuses the flag: the environment is not the call's to choose
 	if refused or not (front.cwd or front.config or front.no_config or front.context or front.policy) then
-		return { policy = policy, checks = policy and policy.checks }, refused
+		return { policy = policy }, refused
 	end
 	local here = host.getcwd()
 	local config = front.config and absolute(front.config)
@@ -112,7 +112,7 @@ function M.take(a)
 		return {}, problem
 	end
 	local settings = { none = front.no_config, config = config, context = front.context, of = from and file, inherited = from ~= nil or nil }
-	return { policy = policy, checks = policy and policy.checks, place = { came_from = here, cwd = front.cwd and host.getcwd() or nil,
+	return { policy = policy, place = { came_from = here, cwd = front.cwd and host.getcwd() or nil,
 		settings = next(settings) and settings or nil } }
 end
 

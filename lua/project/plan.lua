@@ -11,7 +11,7 @@ local sent = false -- by this attempt
 ---@param framework table values of runner's own flags
 ---@return "json"|runner.TextFormat
 function M.format_of(framework)
-	if attempt.checks or attempt.launch.job and not framework.output then
+	if attempt.policy and attempt.policy.checks or attempt.launch.job and not framework.output then
 		return "json"
 	elseif framework.stream ~= nil then
 		return framework.stream and "jsonl" or "json"

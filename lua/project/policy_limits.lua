@@ -445,7 +445,7 @@ function M.by_quotas(policy, call)
 	if not list[1] or call.builtin and names.is_internal(call.name) then
 		return nil
 	end
-	local ok, refused, time = attempted(quotas.look, key_of(policy), list, unit(), attempt.checks)
+	local ok, refused, time = attempted(quotas.look, key_of(policy), list, unit(), attempt.policy.checks)
 	if not ok then
 		return uncountable(policy, tostring(refused))
 	end

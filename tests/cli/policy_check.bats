@@ -336,3 +336,38 @@ no_difference() {
 	same FILE_NOT_FOUND workflow run nofile.yaml
 	no_difference
 }
+
+@test "a policy whose path has a colon is none, for a check as for a call, wherever that path comes from" {
+	body go '' <<<'return {}'
+	mkdir -p a:b/commands
+	echo '{ "allow": ["go"] }' >a:b/p.json
+	local where
+	for where in "policy check a:b/p.json" "policy check a:b/p.json go" "--policy a:b/p.json go" "--policy $PWD/a:b/p.json go"; do
+		# shellcheck disable=SC2086 # words
+		answers 4 $where
+		expect 'e.error.code == "POLICY_INVALID" and "has a colon" in e.error.message'
+	done
+	cd a:b
+	cp ../commands/go.lua commands
+	answers 4 --policy p.json go # absolute, it has one
+	expect 'e.error.code == "POLICY_INVALID" and "has a colon" in e.error.message'
+	answers 4 policy check p.json go
+	expect 'e.error.code == "POLICY_INVALID"'
+}
+
+@test "as many calls as can be made at once are checked, one more is not allowed; words that aren't UTF-8 are no call that was checked" {
+	body go 'args = { { "path", "path", description = "x" } },' <<<'return {}'
+	echo '{ "allow": { "go": {} } }' >p.json
+	local words=() i
+	for i in {1..100}; do
+		words+=(+ go)
+	done
+	answers 0 --timeout 5m policy check p.json "${words[@]}"
+	expect 'e.data["call"]["allowed"] is True'
+	call policy check p.json "${words[@]}" + go
+	[ "$status" -ne 0 ]
+	expect 'e.data["call"]["allowed"] is False and "At most 100" in e.data["call"]["error"]["message"]'
+	answers 2 policy check p.json + go --path $'x\xff'
+	answers 2 policy check p.json go --path $'x\xff'
+	expect 'e.error.code == "VALIDATION_ERROR"'
+}

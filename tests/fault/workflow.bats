@@ -30,6 +30,10 @@ fault() {
 	fault workflow_approvals
 }
 
+@test "calls that wait for a person, killed at random instants with whoever asks and decides: each runs once for each yes, or not at all" {
+	fault pending_calls
+}
+
 @test "files within files and last steps, killed at random instants: each step has its effect once, each end its last steps" {
 	fault workflow_parts
 }
