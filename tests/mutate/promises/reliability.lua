@@ -57,6 +57,20 @@ return {
 	{ "Whether it is safe to try again", [[	else if (h->side_effects > v->worst_effects)
 		v->worst_effects = h->side_effects;]], [[	else
 		v->worst_effects = h->side_effects;]], tests = { "tests/cli/retries.bats: side effects of a run are the worst of its attempts" } },
+	{ "On the disk when it is said", [[(!sync || fdatasync(fd) == 0)]], [[(!sync || fd >= 0)]],
+		tests = { "tests/fault/power_cut.bats: power cuts in the audit ledger with sync: the rows of each call are there, and it goes on" } },
+	{ "On the disk when it is said", [[(off_t)answer->len) < 0 || fsync(fd) < 0 ? -1 : 0;]], [[(off_t)answer->len) < 0 ? -1 : 0;]],
+		tests = { "tests/fault/power_cut.bats: power cuts in a job: one that was told is known, and no answer is one that wasn't given" } },
+	{ "On the disk when it is said", [[	return xsync_folder(part.text) < 0 && errno != EINVAL ? -1 : 0;]], [[	return 0;]],
+		tests = { "tests/fault/power_cut.bats: power cuts in a job: one that was told is known, and no answer is one that wasn't given" } },
+	{ "On the disk when it is said", [[		fs.fsync(path_of(key):match "^(.*)/") -- or]], [[		-- or]],
+		tests = { "tests/fault/power_cut.bats: power cuts between checkpoints: what they cover isn't done twice, and after a success the call begins anew" } },
+	{ "On the disk when it is said", [[	must(dir, fs.fsync_tree(dir))
+]], "", tests = { "tests/fault/power_cut.bats: power cuts while a library is added: runner.lock names what is there and runs" } },
+	{ "On the disk when it is said", [[	status = write_bytes(fd, bytes, n) < 0 ? -1 : fsync(fd);]], [[	status = write_bytes(fd, bytes, n);]],
+		tests = { "tests/fault/power_cut.bats: power cuts between calls of runner.fs: what it says is on the disk is there, whole" } },
+	{ "On the disk when it is said", [[PRAGMA synchronous = FULL; PRAGMA foreign_keys]], [[PRAGMA synchronous = OFF; PRAGMA foreign_keys]],
+		tests = { "tests/fault/power_cut.bats: power cuts in a workflow: what began was committed, what is completed stays so, and resume goes on" } },
 	{ "No bystander is hurt", [[	return way_open_entry(dir, name, flags, false);]], [[	return way_open_entry(dir, name, flags, true);]],
 		tests = { "tests/fault/bystanders.bats: fs.remove_tree leaves what is mounted, names it, and removes the rest" } },
 	{ "No bystander is hurt", [[			*fd = xopen(r->path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0600);]],
