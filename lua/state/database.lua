@@ -220,8 +220,7 @@ end
 -- --- opening -------------------------------------------------------------------------------
 
 local function connect(path, readonly, uri)
-	local conn, message, name = sqlite.open(uri or path,
-		{ readonly = readonly, busy_ms = WAIT_MS, uri = uri ~= nil })
+	local conn, message, name = sqlite.open(uri or path, { readonly = readonly, busy_ms = WAIT_MS })
 	if not conn then
 		failures.raise(path, message, name)
 	end

@@ -3,8 +3,8 @@
  * transactions on them. Runs in the worker. A wait for another process's lock
  * blocks in cancel_poll() alone; a cancellation never leaves half a transaction.
  *
- *   open(path[, {readonly=false, busy_ms=5000, uri=false}])
- *                               conn; a new file has mode 0600; uri: "file:…?immutable=1"
+ *   open(path[, {readonly=false, busy_ms=5000}])
+ *                               conn; a new file has mode 0600; path may be "file:…?immutable=1"
  *   conn:exec(sql)              true: any number of statements
  *   conn:run(sql, …)            changes: one statement, its rows are dropped
  *   conn:rows(sql, …)           { {column = value …} … }: one statement
@@ -603,18 +603,15 @@ struct options {
 /* Read the table at index 2, which is optional. */
 static struct options read_options(lua_State *L)
 {
-	struct options o = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, BUSY_MS_DEFAULT };
+	struct options o = { SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, BUSY_MS_DEFAULT };
 
 	if (lua_isnoneornil(L, 2))
 		return o;
 	luaL_checktype(L, 2, LUA_TTABLE);
 	lua_getfield(L, 2, "readonly");
-	lua_getfield(L, 2, "uri");
 	lua_getfield(L, 2, "busy_ms");
-	if (lua_toboolean(L, -3))
-		o.flags = SQLITE_OPEN_READONLY;
 	if (lua_toboolean(L, -2))
-		o.flags |= SQLITE_OPEN_URI;
+		o.flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
 	o.busy_ms = luaL_optinteger(L, -1, BUSY_MS_DEFAULT);
 	luaL_argcheck(L, o.busy_ms >= 0 && o.busy_ms <= BUSY_MS_MAX, 2, "busy_ms must be 0 to 60000");
 	return o;

@@ -10,12 +10,12 @@ FAILED=run_01M8KJCP7JT7BZQQW4959SDS6N COMPLETED=run_01M8KJCP8HY1XMHEDDWVEEYEW0
 WAITING=run_01M8KJCP9V6YXDSY8P5E59PHDW KILLED=run_01M8KJCPAN52AG6M4RNMCD2CKK
 HELLO=job_01M8KJCQFP9KDBV68S6ZPWRVTC SLOW=job_01M8KJCQGC3C96GNTPES4GG6EA
 
-# The project and the state, in this test's folder, whose path takes the place of the one that they were written in.
+# The project and the state, in this test's folder and of its user, which take the place of those that they were written in.
 prepare() {
 	needs_library libsqlite3.so.0
 	rm -rf commands
 	cp -r "$ROOT/tests/cli/data/left_by_0_2/." .
-	sed -i "s|/home/ada|$PWD|g" runs.sql state/runner/jobs/*/*.json
+	sed -i "s|/home/ada|$PWD|g; s|\"keys\" VALUES(0,|\"keys\" VALUES($(id -u),|" runs.sql state/runner/jobs/*/*.json
 	python3 -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(open(sys.argv[2]).read())' state/runner/runs.db runs.sql
 	chmod -R go= state shop/audit.jsonl
 	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")

@@ -236,6 +236,26 @@ later() {
 	[ "$(cat effects)" = built ]
 }
 
+@test "listing is written into a ledger only where there is one, and something waits" {
+	asks 'timeout: 7d'
+	call approvals
+	envelope 0
+	expect 'e.data == [] and "audit_log_path" not in e.meta'
+	waits ship.yaml
+	call approvals
+	envelope 0
+	expect '[r["state"] for r in e.data] == ["pending"] and e.meta["audit_log_path"].endswith("/audit.jsonl")'
+	sql "update approvals set state = 'rejected'"
+	call approvals
+	envelope 0
+	expect 'e.data == [] and "audit_log_path" not in e.meta'
+	ledger() { rm -rf runner.lua; }
+	waits ship.yaml
+	call approvals
+	envelope 0
+	expect '[r["state"] for r in e.data] == ["pending"] and "audit_log_path" not in e.meta'
+}
+
 @test "recover goes on with what its default has decided, and with nothing that still waits" {
 	asks 'timeout: 1h, default: approve'
 	sed -i '1i recover: true' ship.yaml

@@ -296,3 +296,48 @@ as_other_user() {
 	envelope 0
 	expect 'e.warnings == []'
 }
+
+# --- where nothing can be written, and where another process writes ------------------------------
+
+@test "runs are listed where nothing can be written beside their database, whatever its folder is called" {
+	local state="$PWD/a %41 b#c?d"
+	workflow one <<<'{ name: one, commands: [ { shell: echo here } ] }'
+	call XDG_STATE_HOME="$state" workflow run one.yaml
+	envelope 0
+	chmod -R a+rX "$state"
+	find "$state" -type d -exec chmod a-w {} +
+	if [ "$(id -u)" -eq 0 ]; then
+		call_as 65534 XDG_STATE_HOME="$state" workflow list --all
+	else
+		call XDG_STATE_HOME="$state" workflow list --all
+	fi
+	chmod -R u+w "$state"
+	envelope 0
+	expect '[(r["workflow"], r["state"]) for r in e.data] == [("one", "completed")]'
+}
+
+@test "a detached run is on the disk when its answer comes, also behind another writer, and the answer doesn't wait for more" {
+	workflow one <<<'{ name: one, commands: [ { shell: "until [ -e go ]; do sleep 0.05; done" } ] }'
+	touch go
+	call workflow run one.yaml
+	envelope 0
+	rm go
+	python3 - <<-'PY' &
+		import pathlib, sqlite3, time
+		db = sqlite3.connect("state/runner/runs.db", isolation_level=None)
+		db.execute("BEGIN IMMEDIATE")
+		pathlib.Path("held").touch()
+		time.sleep(1)
+		db.execute("ROLLBACK")
+	PY
+	until_true [ -e held ]
+	call workflow run one.yaml --detach
+	envelope 0
+	[ "$(sql "select count(*) from runs where state = 'running'")" -eq 1 ]
+	expect 'e.data["run"].startswith("run_")'
+	[ "$elapsed_ms" -lt 9500 ] # (it would wait ten seconds for a run that isn't there)
+	touch go
+	call job wait @last
+	envelope 0
+	wait
+}

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #define LIFE_S 60
+#define STORM_MAX 4096 /* processes of a user */
 
 static void live(void)
 {
@@ -215,22 +217,27 @@ static int l_respawn(lua_State *L)
 	_exit(0);
 }
 
-/* n of them at once; with a session of its own for each heir, no group holds them together. */
+/* n of them at once; with a session of its own for each heir, no group holds them together. What is dead and not reaped yet counts
+ * for an ordinary user's limit: where the supervisor gets no processor, others still find numbers for their processes. */
 static int l_storm(lua_State *L)
 {
 	lua_Integer chains = luaL_checkinteger(L, 1);
 	int sessions = lua_toboolean(L, 2);
 	time_t end = time(NULL) + LIFE_S / 2;
+	struct rlimit most = { STORM_MAX, STORM_MAX };
 
 	for (lua_Integer i = 0; i < chains; i++) {
 		if (fork() != 0)
 			continue;
 		setsid();
 		ignore_all();
+		setrlimit(RLIMIT_NPROC, &most);
 		while (time(NULL) < end) {
-			if (fork() != 0)
+			pid_t pid = fork();
+
+			if (pid > 0)
 				_exit(0);
-			if (sessions)
+			if (pid == 0 && sessions)
 				setsid();
 		}
 		_exit(0);
