@@ -192,3 +192,40 @@ invalid() {
 	expect 'e.data["policy"]["confine"] == [{ "write": ["'"$PWD"'/out"], "network": False }]'
 	[ ! -e out/x ]
 }
+
+@test "every kind of command is held: passed on, a protocol, rows, tasks, what is deferred and cleaned up, in exec and over MCP" {
+	policy "{ \"confine\": { \"write\": [\"$PWD/out\"], \"network\": false } }"
+	local mutating='danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },'
+	command_file passed <<<"return { description = 'x', arguments = 'passthrough', $mutating
+		run = function(_, ctx) return ctx:delegate { 'sh', '-c', 'echo x >other/passed; true' } end }"
+	command_file spoken <<<"return { description = 'x', stdout = 'protocol', protocol = 'own', $mutating
+		run = function() local f = io.open('other/spoken', 'w') io.stdout:write(f and 'OPEN' or 'held', '\n') end }"
+	command_file rows <<<"return { description = 'x', danger_level = 'safe', list = true,
+		run = function() return { { a = io.open('other/rows', 'w') and 'OPEN' or 'held' } } end }"
+	command_file ends <<<"return { description = 'x', danger_level = 'safe', cleanup = function() io.open('other/cleaned', 'w') end,
+		run = function(_, ctx) ctx:defer(function() io.open('other/deferred', 'w') end) error 'x' end }"
+	command_file tasks <<<"return { commands = { one = { description = 'x', danger_level = 'mutating', shell = 'echo x >other/task' } } }"
+	command_file again <<<"return { description = 'x', interruption = { resume = true }, $mutating
+		run = function(_, ctx) if ctx:restore 'v1' then return { effect = 'updated' } end ctx:checkpoint { done = 1 } ctx:fail('UNAVAILABLE', 'x') end }"
+	command_file once <<<"return { description = 'x', $mutating run = function() return { effect = 'updated' } end }"
+	local words
+	for words in passed spoken rows ends "tasks one" tasks.one; do
+		# shellcheck disable=SC2086 # words
+		call --policy pol/p.json $words
+		[ "$(grep -c OPEN out.txt)" -eq 0 ]
+		[ "$(grep -c 'COMMAND_INVALID\|POLICY_' out.txt)" -eq 0 ]
+	done
+	[ -z "$(ls other)" ]
+	call --policy pol/p.json again # what it keeps of itself it still can
+	[ "$status" -ne 0 ]
+	answers 0 --policy pol/p.json again
+	answers 0 --policy pol/p.json once --idempotency-key k
+	answers 0 --policy pol/p.json once --idempotency-key k
+	expect 'e.data["effect"] == "noop"'
+	printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' \
+		'{"jsonrpc":"2.0","method":"notifications/initialized"}' \
+		'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"try","arguments":{"path":"other/mcp"}}}' >talk.txt
+	env -i "${CLEAN_ENV[@]}" timeout 100 "$RUNNER" --policy pol/p.json mcp serve <talk.txt >said.txt 2>/dev/null
+	grep -q 'effect.*noop' said.txt
+	[ -z "$(ls other)" ]
+}
