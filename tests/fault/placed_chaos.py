@@ -177,7 +177,7 @@ class Round:
         if os.environ.get("CLOCK") and rng.random() < 0.3:
             self.env.update(LD_PRELOAD=os.environ["CLOCK"], FAULT_CLOCK="%d:%d" % (rng.randrange(200, 3000), rng.choice([-3600, -20, 3600])))
             counts["clock jumps"] += 1
-        self.done, self.process, self.unseen = [], None, False
+        self.done, self.process, self.unseen, self.asked = [], None, False, time.monotonic()
 
     def mode(self, program, mode):
         with open("%s/mode.%s.new" % (self.directory, program), "w", encoding="utf-8") as f:
@@ -296,6 +296,11 @@ class Round:
         """What people, and Slurm itself, hold back: a node that could not start a task is drained."""
         for name in quiet("sinfo", "-h", "-N", "-o", "%N", "-t", "drain,down,fail").split():
             quiet("scontrol", "update", "NodeName=" + name, "State=resume")
+        if self.unseen and time.monotonic() > self.asked + 8:  # a daemon that begins says what runs there
+            for name in nodes():
+                daemon("stop", name)
+                daemon("start", name)
+            self.asked = time.monotonic()
         for job in live(self.token() or "none", "pending,suspended"):
             quiet("scontrol", "release", job)
             quiet("scontrol", "resume", job)
