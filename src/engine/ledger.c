@@ -123,7 +123,8 @@ const char *ledger_problem(const char *line, size_t n, char last[SHA256_HEX])
 	sha256_hex(line, body, hash);
 	memcpy(last, line + body + MARK_LEN, SHA256_HEX - 1);
 	if (memcmp(hash, last, SHA256_HEX - 1) != 0)
-		return "it was changed";
+		/* zeros: what a power loss has left of a row that was not on the disk yet */
+		return memchr(line, '\0', n) ? "it is no whole row" : "it was changed";
 	return body >= prev_len && memcmp(line + body - prev_len, prev, prev_len) == 0 ? NULL :
 	                                                                                 "rows before it were removed, added or changed";
 }
