@@ -170,3 +170,22 @@ lost() {
 	effects two two
 	expect 'len(set(e.data.steps[1].output.split())) == 1'
 }
+
+@test "a step that is ended by the signal that ends its run, as systemd does it, was cut off, not failed: verify decides" {
+	workflow flow <<-'YAML'
+		name: flow
+		commands:
+		  - shell: echo hi >>did; echo $$ >pid; sleep 600.25
+		    verify: grep -q hi did
+		    idempotent: false
+	YAML
+	begin workflow run flow.yaml
+	until_true [ -s pid ]
+	kill -TERM "$(cat pid)" "$pid"
+	finish
+	[ "$status" -ne 0 ]
+	expect 'e.error.code == "CANCELLED"'
+	call workflow resume @last
+	envelope 0
+	[ "$(cat did)" = hi ]
+}
