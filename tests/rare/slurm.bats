@@ -74,8 +74,7 @@ prepare() {
 	echo "# ${lines[-1]}" >&3
 }
 
-@test "the site's time limit ends a task, and its items go on in another one" {
-	site 'time = "1m"'
+@test "the site's time limit ends a task, and its items go on in another one, which has the next of the list" {
 	seq 3 >items.txt
 	workflow flow <<-YAML
 		name: flow
@@ -84,14 +83,15 @@ prepare() {
 		    foreach: { file: items.txt }
 		    on: c
 		    chunk: 3
+		    resources: { time: [1m, 10m] }
 		    do:
-		      - shell: echo "\$item" >>'$PWD/effects'; [ "\$item" != 2 ] || [ -e '$PWD/limited' ] || { touch '$PWD/limited'; sleep 600; }
+		      - shell: echo "\$item \$(squeue -h -j "\$SLURM_JOB_ID" -o %l)" >>'$PWD/effects'; [ "\$item" != 2 ] || [ -e '$PWD/limited' ] || { touch '$PWD/limited'; sleep 600; }
 		        idempotent: true
 		        env: { item: "\${item}" }
 	YAML
 	call workflow run flow.yaml --timeout 10m
 	envelope 0
-	[ "$(sort effects | tr '\n' ' ')" = "1 2 2 3 " ]
+	[ "$(xargs <effects)" = "1 1:00 2 1:00 2 10:00 3 10:00" ]
 	grep -q 'DUE TO TIME LIMIT' shared/runner-*/*/*/*.out
 }
 
