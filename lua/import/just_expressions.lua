@@ -168,7 +168,9 @@ local function of_call(scope, tree)
 	for i, argument in ipairs(tree) do
 		values[i] = hole(scope, argument)
 	end
-	if not form or form:find "%%N" and not (values[1] and values[1].const and values[1].const:find "^[%a_][%w_]*$") then
+	form = tree.name == "join" and ("%s/"):rep(#tree - 1) .. "%s" or form
+	local most = select(2, (form or ""):gsub("%%%%", ""):gsub("%%[sN]", ""))
+	if not form or #tree > most or form:find "%%N" and not (values[1] and values[1].const and values[1].const:find "^[%a_][%w_]*$") then
 		return scope.fail(tree.name .. "()") or { const = "" }
 	end
 	local k = form:find "%%N" and 1 or 0
@@ -179,7 +181,7 @@ local function of_call(scope, tree)
 			return "%"
 		end
 		k = k + 1
-		return values[k] and shell.inner(values[k]):gsub(form:find "^%${" and "}" or "^$", "\\}") or ""
+		return values[k] and (form:find "^%${" and shell.braced or shell.inner)(values[k]) or ""
 	end)
 	return LOOKS[tree.name] and in_root(scope, text) or { dq = text, bare = tree.name == "quote" and ('"%s"'):format(text) or nil }
 end

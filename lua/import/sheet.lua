@@ -203,7 +203,7 @@ function Sheet:call_in(task, line, program, find)
 	if other then
 		self.typed[#self.typed + 1] = { task = task, other = other }
 		return "runner " .. other.name
-	elseif not self.told[task] and line:find("%f[%w_./-]" .. program .. "%s+[%w_-]") and not line:find "^%s*echo%s" then
+	elseif not self.told[task] and line:find("%f[%w_./-]" .. program .. "%f[%s\0]") and not line:find "^%s*echo%s" then
 		self.told[task] = true
 		self:note(task.line, program, ("a call of %s in the script is left as it is"):format(program), task)
 	end
@@ -363,10 +363,10 @@ local function settle_input(keys)
 		local asks = line:match "^[%s({]*read%s(.*)$" or line:match "^%s*IFS=%S*%s+read%s(.*)$" or line:match "[;&{(]%s*read%s(.*)$"
 			or line:match "%f[%w]then%s+read%s(.*)$"
 		keys.interactive = keys.interactive or asks and not asks:find "<" or nil
+		local reads = line:find "/dev/stdin" or line:find "%$%(cat%)" or line:find "^[%s({]*cat%s*[|>]"
+		keys.stdin = keys.stdin or reads and not line:find "[<#]" or nil
 	end
-	if text:find "/dev/stdin" or text:find "%$%(cat%)" or text:find "\n[%s(]*cat%s*[|>]" then
-		keys.stdin = not keys.interactive or nil
-	end
+	keys.stdin = not keys.interactive and keys.stdin or nil
 end
 
 local function add_comments(out, indent, comments)

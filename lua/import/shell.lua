@@ -27,6 +27,13 @@ function M.inner(hole)
 	return hole.const and M.dq(hole.const) or hole.dq
 end
 
+---The same within "${name:-…}": a brace of a text ends nothing.
+---@param hole runner.import.Hole
+---@return string
+function M.braced(hole)
+	return hole.const and M.dq(hole.const):gsub("}", "\\}") or hole.dq
+end
+
 ---@param text string
 ---@return string
 function M.single(text)

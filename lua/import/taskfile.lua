@@ -83,12 +83,12 @@ local function expression(scope, text)
 	elseif first and FILTERS[filter] then -- of all that is in front of it
 		return { dq = FILTERS[filter]:format((shell.inner(expression(scope, first)))) }
 	elseif name then
-		local hole, other = of_name(scope, name), expression(scope, default)
+		local hole, other, found = of_name(scope, name), expression(scope, default), scope.find(name)
 		if hole.const or hole.text then
-			return (hole.const or hole.text) ~= "" and hole or other
+			return not (found and found.falsy) and (hole.const or hole.text) ~= "" and hole or other
 		end
 		local variable = hole.dq == "$*" and "*" or hole.dq:match "^%${([%w_]+)%-?}$"
-		return variable and { dq = ("${%s:-%s}"):format(variable, (shell.inner(other):gsub("}", "\\}"))) }
+		return variable and { dq = ("${%s:-%s}"):format(variable, shell.braced(other)) }
 			or scope.fail(("{{%s}}"):format(text)) or { const = "" }
 	elseif text:find "^%.[%a_][%w_]*$" then
 		return of_name(scope, text:sub(2))
@@ -114,6 +114,10 @@ function conditional(scope, condition, yes, no)
 	end
 	if not name then
 		return scope.fail(("{{if %s}}"):format(condition)) or { const = "" }
+	end
+	local found = scope.find(name)
+	if found and found.falsy and not other then
+		return value(scope, no)
 	end
 	local test = ('%s"%s"%s'):format(other and "" or "-n ", shell.inner(of_name(scope, name)), other
 		and (' = "%s"'):format(shell.dq(other)) or "")
@@ -167,7 +171,7 @@ local function variable(node, line)
 	if node.items and #texts(node) == #node.items then
 		return { line = line, list = texts(node) }
 	elseif node.text or node.kind == "null" then
-		return { line = line, text = node.text or "" }
+		return { line = line, text = node.text or "", falsy = node.value == false or node.value == 0 }
 	elseif only and (of(node, "sh").text or of(node, "value").text) then
 		return { line = line, sh = of(node, "sh").text, text = of(node, "value").text }
 	end
@@ -299,11 +303,25 @@ local function add_script(scope, segments, text)
 	table.insert(last.lines, text)
 end
 
+local function with_condition(scope, node, text)
+	local condition = of(node, "if").text
+	return condition and ("if %s; then\n%s\nfi"):format(script(scope, condition), text) or text
+end
+
+local function call_only(scope, node)
+	if of(node, "if") ~= NONE or of(node, "ignore_error") ~= NONE then
+		scope.fail "a call of a task with if or ignore_error"
+	end
+end
+
 local add_command
 
 local function add_loop(scope, segments, node)
 	local words, as, expanded = loop_of(scope, of(node, "for"))
 	local inner = of(node, "task").text
+	if inner then
+		call_only(scope, node)
+	end
 	if inner and words then
 		for _, word in ipairs(words) do
 			local find = scope.find
@@ -322,9 +340,10 @@ local function add_loop(scope, segments, node)
 		scope.find = function(name)
 			return name == as and { loop = true } or find(name)
 		end
-		local text = script(scope, of(node, "cmd").text)
+		local text = with_condition(scope, node, script(scope, of(node, "cmd").text))
 		scope.find = find
-		add_script(scope, segments, ("for %s in %s; do\n(\n%s\n)\ndone"):format(as, words and table.concat(quoted, " ") or expanded, text))
+		add_script(scope, segments, ("for %s in %s; do\n(\n%s\n)%s\ndone"):format(as, words and table.concat(quoted, " ") or expanded, text,
+			(of(node, "ignore_error").value or scope.ignored) and " || true" or ""))
 	else
 		scope.fail "for"
 	end
@@ -339,34 +358,30 @@ local function note_others(scope, node, known)
 end
 
 -- Keys of a command, and of a call among commands or dependencies.
-local OF_COMMAND = tables.set "cmd for defer if ignore_error platforms silent"
+local OF_COMMAND = tables.set "cmd for if ignore_error platforms silent"
+local OF_DEFER = tables.set "defer silent platforms"
 local OF_CALL = tables.set "task for vars if ignore_error platforms silent"
 
 function add_command(scope, segments, node)
 	local text = node.text or of(node, "cmd").text
-	note_others(scope, node, of(node, "task").text and OF_CALL or OF_COMMAND)
+	note_others(scope, node, of(node, "task").text and OF_CALL or of(node, "defer") ~= NONE and OF_DEFER or OF_COMMAND)
 	if not is_for_us(of(node, "platforms")) then
 		scope.file.sheet:note(node.line, scope.task.theirs, "a command for another system is left out", scope.task)
 	elseif of(node, "for") ~= NONE then
 		add_loop(scope, segments, node)
 	elseif of(node, "task").text then
-		if of(node, "if") ~= NONE or of(node, "ignore_error") ~= NONE then
-			scope.fail "a call of a task with if or ignore_error"
-		end
+		call_only(scope, node)
 		segments[#segments + 1] = call_of(scope, of(node, "task").text, of(node, "vars"), node.line)
 	elseif of(node, "defer").text then
 		scope.deferred = script(scope, of(node, "defer").text) .. (scope.deferred and "\n" .. scope.deferred or "")
 		add_script(scope, segments, "trap " .. shell.single(scope.deferred) .. " EXIT")
 		scope.has_trap = true
 	elseif text then
-		local condition = of(node, "if").text
 		local line = script(scope, text):gsub("%s+$", "")
 		line = scope.file.sheet:call_in(scope.task, line, "task", function(name)
 			return scope.file.by_name[name] and scope.file.by_name[name].task
 		end)
-		if condition then
-			line = ("if %s; then\n%s\nfi"):format(script(scope, condition), line)
-		end
+		line = with_condition(scope, node, line)
 		local ignored = of(node, "ignore_error").value or scope.ignored
 		add_script(scope, segments, shell.own_shell(line, false, ignored))
 	else

@@ -90,7 +90,7 @@ function M.settle(all, sheet, evaluate, taken)
 		end
 		local value = evaluate(scope, variable)
 		value = variable.failed and {} or value
-		variable.uses, variable.plain, variable.dq = scope.used, value.const, value.dq
+		variable.uses, variable.plain, variable.dq = scope.used, value.const or value.text, not value.text and value.dq or nil
 		if variable.failed then
 			sheet:note(variable.line, name, ("left out, because of %s"):format(variable.failed))
 		elseif variable.plain and not variable.outer

@@ -734,6 +734,8 @@ does_not_do() {
 		  REF: { ref: .LIST }
 		  REGION: '{{.REGION | default "eu"}}'
 		  UP: '{{.NOBODY_HAS_IT | default "x" | upper}}'
+		  SHA: { sh: echo abc }
+		  TAG: '{{.TAG | default .SHA}}'
 		  ODD: '{{.LIST | join ","}}'
 		  EMPTY:
 		tasks:
@@ -752,6 +754,9 @@ does_not_do() {
 		  env: { env: { E: { map: { a: 1 } } }, cmd: cargo "$E" }
 		  dir: { dir: "{{.LIST}}", cmd: cargo }
 		  split: { vars: { C: { sh: echo a } }, cmds: [{ for: { var: C, split: "ab" }, cmd: "cargo {{.ITEM}}" }] }
+		  nested: 'cargo {{.REGION | default .TAG}} {{.TAG}} "{{.NOBODY_HAS_IT | default "}"}}"'
+		  false: { vars: { F: false, Z: 0, T: true }, cmds: ['cargo {{if .F}}f{{else}}n{{end}} {{if .Z}}z{{end}} {{if .T}}t{{end}} {{.F | default "d"}} {{.F}}'] }
+		  loops: { cmds: [{ for: [a, b], cmd: 'cargo {{.ITEM}}', if: 'test {{.ITEM}} = b' }, { for: [c], cmd: "false", ignore_error: true }, cargo end] }
 	YAML
 	notes_of Taskfile.yml
 	lints
@@ -760,6 +765,9 @@ does_not_do() {
 	effect_of calls <<<$'cargo [h1]\ncargo [h2]'
 	effect_of words <<<$'cargo [a b]\ncargo [c]'
 	effect_of set <<<'cargo [eu] [X] []'
+	effect_of nested <<<'cargo [eu] [abc] [}]'
+	effect_of false <<<'cargo [n] [t] [d] [false]'
+	effect_of loops <<<$'cargo [b]\ncargo [end]'
 	CLEAN_ENV+=(REGION=us)
 	effect_of set <<<'cargo [us] [X] []'
 	local task
@@ -770,6 +778,13 @@ does_not_do() {
 	cat >justfile <<-'JUST'
 		name := "n"
 		out := x'$NOBODY/out'
+		path := join("a", "b", "c d")
+		other := env("NOBODY_HAS_IT", path)
+		many := uppercase("a", "b")
+		joined:
+		    cargo "{{path}}" "{{other}}"
+		bad_many:
+		    cargo {{many}}
 		[env("A", name + "x")]
 		[env("B", `echo b`)]
 		good:
@@ -796,6 +811,7 @@ does_not_do() {
 		    cargo {{x}}
 	JUST
 	notes_of justfile
+	effect_of joined <<<'cargo [a/b/c d] [a/b/c d]'
 	effect_of good <<<'cargo [nx] [b]'
 	effect_of inside <<<'cargo [bin]'
 	effect_of shaped abc <<<'cargo [abc]'
@@ -804,7 +820,7 @@ does_not_do() {
 	effect_of split <<<'cargo [-v] [--race]'
 	effect_of split a 'b c' <<<'cargo [a] [b c]'
 	effect_of computed <<<'cargo [-v] [--race]'
-	for task in bad_env bad_out bad_arg bad_default; do
+	for task in bad_env bad_out bad_arg bad_default bad_many; do
 		does_not_do "$task"
 		grep -q ": $task: not imported" notes
 	done
@@ -854,7 +870,11 @@ does_not_do() {
 		    "timeout": "timeout: 3s", "set": "set: [pipefail]", "shopt": "shopt: [globstar]", "vars": "vars: { V: x }", "nonsense": "nonsense: 1"}
 		check("Taskfile.yml", lambda t: command % ("cmd: echo a", t and ", " + t), keys, {"silent"})
 		check("Taskfile.yml", lambda t: command % ("task: other", t and ", " + t), keys, {"silent"})
-		check("Taskfile.yml", lambda t: command % ("defer: echo a", t and ", " + t), {k: keys[k] for k in ("timeout", "nonsense", "silent")}, {"silent"})
+		check("Taskfile.yml", lambda t: command % ("defer: echo a", t and ", " + t), keys, {"silent"})
+		del keys["for"]
+		check("Taskfile.yml", lambda t: command % ("for: [x, y], cmd: echo a", t and ", " + t), keys, {"silent"})
+		check("Taskfile.yml", lambda t: command % ("for: [x, y], task: other", t and ", " + t), keys, {"silent"})
+		keys["for"] = "for: [x, y]"
 		deps = "version: '3'\ntasks:\n  other: { cmd: 'echo {{.V}}' }\n  a: { deps: [{ task: other%s }], cmds: [echo z] }\n"
 		check("Taskfile.yml", lambda t: deps % (t and ", " + t), {k: keys[k] for k in ("vars", "for", "timeout", "silent", "if", "ignore_error", "nonsense")}, {"silent"})
 		for form in ["[x]", "{ map: { a: 1 } }", "{ ref: .B }", "{ sh: echo x }", "{ value: x, secret: true }", "{ value: x }"]:
@@ -1072,6 +1092,10 @@ does_not_do() {
 		    read -p "sure? " x; test "$x" = y
 		reads:
 		    cat | upload
+		heredoc:
+		    #!/bin/sh
+		    cat >out <<END
+		    END
 		loops:
 		    while read -r x; do echo "$x"; done <justfile
 		says:
