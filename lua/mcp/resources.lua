@@ -182,21 +182,24 @@ local READERS = { [attachments.URI] = read_answer, [DOCS] = read_document, [COMM
 
 -- --- those that commands are --------------------------------------------------------------------
 
--- The arguments that a URI names; nil: it is none of this template's.
+-- The arguments that a URI names; nil: it is none of this template's. Each goes on to where what follows it stands first, so
+-- that a long URI takes no longer than its bytes.
 local function arguments_in(template, uri)
-	local names, out = {}, {}
-	local pattern = template:gsub("[%^%$%(%)%%%.%[%]%*%+%-%?]", "%%%0"):gsub("{([%w_]+)}", function(name)
-		names[#names + 1] = name
-		return "([^/?#]+)"
-	end)
-	local found = table.pack(uri:match("^" .. pattern .. "$"))
-	for i, name in ipairs(found[1] and names or {}) do
-		out[name] = encoding.from_percent(found[i])
-		if not out[name] or not utf8.len(out[name]) then
+	local begins = template:match "^[^{]*"
+	local at, out = #begins + 1, {}
+	if uri:sub(1, #begins) ~= begins then
+		return nil
+	end
+	for name, follows, from in template:gmatch "{([%w_]+)}([^{]*)()" do
+		local stop = from > #template and #uri - #follows + 1 or uri:find(follows, at, true)
+		local value = stop and uri:sub(at, stop - 1) or ""
+		out[name] = not value:find "[/?#]" and value ~= "" and encoding.from_percent(value) or nil
+		if not (out[name] and utf8.len(out[name]) and uri:sub(stop, stop + #follows - 1) == follows) then
 			return nil
 		end
+		at = stop + #follows
 	end
-	return found[1] and out or nil
+	return at > #uri and out or nil
 end
 
 -- The file that the command attaches, or what it returns: a text as it is, anything else as JSON.

@@ -85,6 +85,20 @@ with Server() as s:
 PY
 }
 
+@test "a template of many parts is matched in the time of its bytes, and each part goes to where the next begins" {
+	command_file parts <<'LUA'
+return { description = "x", danger_level = "safe", mcp = { resource = "x://{a}-{b}-{c}-{d}-{e}-{f}/end" },
+	args = { { "a", "string" }, { "b", "string" }, { "c", "string" }, { "d", "string" }, { "e", "string" }, { "f", "string" } },
+	run = function(args) return table.concat({ args.a, args.b, args.c, args.d, args.e, args.f }, " ") end }
+LUA
+	session <<'PY'
+with Server() as s:
+    assert s.ask("resources/read", {"uri": "x://1-2-3-4-5-6-7/end"})["result"]["contents"][0]["text"] == "1 2 3 4 5 6-7"
+    for uri in ("x://" + "-a" * 500000 + "/end", "x://" + "-a" * 500000, "x://1-2-3-4-5-/end", "x://1-2-3-4-5-6/en", "x://1-2/3-4-5-6-7/end", "x://-2-3-4-5-6/end"):
+        assert s.ask("resources/read", {"uri": uri})["error"]["code"] == -32602, uri[:80]
+PY
+}
+
 @test "completion offers the values that an argument names, and knows no other argument" {
 	session <<'PY'
 PROMPT, NOTE = {"type": "ref/prompt", "name": "review_code"}, {"type": "ref/resource", "uri": "notes://{kind}/{name}.md"}
