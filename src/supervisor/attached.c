@@ -21,6 +21,7 @@ struct attached {
 	struct one {
 		char name[129], type[128];
 		struct buf content;
+		bool lost; /* there was no room for it */
 	} list[ATTACHED_MAX];
 };
 
@@ -45,14 +46,16 @@ void attached_take(struct attached **all, const struct frame *f)
 	if (!a || !frame_copy(f, F_name, name, sizeof(name))[0])
 		return;
 	one = find(a, name);
-	if (!one || a->bytes - one->content.len + content.n > ATTACHED_BYTES)
+	if (!one)
 		return;
 	a->count += one == &a->list[a->count];
-	a->bytes += content.n - one->content.len;
+	a->bytes -= one->content.len;
 	strcpy(one->name, name);
 	frame_copy(f, F_format, one->type, sizeof(one->type));
 	buf_clear(&one->content);
-	buf_add(&one->content, content.s, content.n);
+	one->lost = a->bytes + content.n > ATTACHED_BYTES;
+	buf_add(&one->content, content.s, one->lost ? 0 : content.n);
+	a->bytes += one->content.len;
 }
 
 void attached_release(struct attached **all)
@@ -91,8 +94,8 @@ static void keep(struct run *run, const struct one *one, int number, struct json
 	char file[96], path[KEEP_PATH], expires[32];
 
 	snprintf(file, sizeof(file), "%s.%d.%s", run->request_id, number, ending_of(one->name));
-	if (!why && one->content.failed)
-		why = strerror(ENOMEM);
+	if (!why && (one->lost || one->content.failed))
+		why = one->lost ? "the files of an answer have no room for it" : strerror(ENOMEM);
 	if (!why && keep_write(file, buf_cstr(&one->content), one->content.len, path) < 0)
 		why = keep_reason(errno);
 	json_begin_object(w);

@@ -13,7 +13,7 @@
 struct run;
 struct attached; /* NULL: there are none */
 
-/* ATTACH: one file. Of two with the same name the later counts; what is over the bounds is passed over. */
+/* ATTACH: one file. Of two with the same name the later counts; what has no room is said to be lost (Lua looks before). */
 void attached_take(struct attached **all, const struct frame *f);
 void attached_release(struct attached **all);
 /* The answer is known: keep those of a success, and write the value of meta.attachments into the report. */

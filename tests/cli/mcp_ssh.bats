@@ -30,7 +30,7 @@ prepare() {
 		echo "restrict,command=\"runner --cwd $PWD --policy $PWD/agent9.json mcp serve --builtin\" $(cat ssh/agent9.pub)"
 	} >ssh/key.pub # what sshd authorizes
 	# shellcheck disable=SC2034 # for lib/ssh.bash
-	SERVER_ENV=(TOKEN="$TOKEN" LC_ALL=C.UTF-8 XDG_STATE_HOME="$XDG_STATE_HOME")
+	SERVER_ENV=(TOKEN="$TOKEN" LC_ALL=C.UTF-8 XDG_STATE_HOME="$XDG_STATE_HOME" ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"})
 	sshd_up
 	# in the place of the program: it gives its words to ssh as a client would
 	for agent in agent7 agent9; do
