@@ -237,6 +237,12 @@ function M.unknown(spelt, has_value, value, rows, command, find)
 	return meant, unknown_problem(spelt, near, negated), meant and meant.type ~= "boolean" and not negated and not has_value or false
 end
 
+-- Does a flag of other tools take no value?
+local function is_switch(spelt)
+	local row = FLAGS[spelt]
+	return row == CONFIRM or row == NEVER_ASK or row == WITHOUT or row == QUIET or row == JSON
+end
+
 ---An unknown flag at i. If it was probably meant for one that takes a value, the next token is that value, and its row
 ---isn't reported as missing too.
 ---@param s table the state of a parse (lua/project/args.lua)
@@ -260,11 +266,27 @@ function M.pass(s, tokens, i, spelt, has_value, find, most)
 	end)
 	s.problems[s.count] = problem
 	if not meant then
-		s.spare = (s.spare or 0) + (is_value and 1 or 0)
+		s.spare = s.spare or {}
+		s.spare[#s.spare + 1] = is_value and not is_switch(spelt) and text or nil
 		return i
 	end
 	s.meant[meant] = true
 	return takes_next and is_value and i + 1 or i
+end
+
+---The words that no row takes, without those that were probably values of unknown flags: one such has taken a place, or is among them.
+---@param s table the state of a parse
+---@return string[]
+function M.beside(s)
+	local excess = table.move(s.excess, 1, #s.excess, 1, {})
+	for _, text in ipairs(s.spare) do
+		local at = 1
+		for i, word in ipairs(excess) do
+			at = word == text and i or at
+		end
+		table.remove(excess, at)
+	end
+	return excess
 end
 
 return M

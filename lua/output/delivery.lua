@@ -201,6 +201,20 @@ function M.show(data)
 	end
 end
 
+local PLACES = require("runner.core.tables").set "out out-file output-file output-path dest destination save-to"
+
+-- The command has a place of its own for what it writes, which the call hasn't named: --output may have been meant for that.
+local function warn_of_own()
+	for _, row in ipairs(attempt.command.args) do
+		local is_place = PLACES[row.flag] or row.type ~= "boolean" and (row.description or ""):lower():find "^where to"
+			and (row.type == "path" or row.flag:find "path$" or row.flag:find "file$")
+		if is_place and not attempt.parsed.given[row.name] then
+			attempt.warn("OUTPUT_IS_RUNNERS", ("--output is runner's own flag, and has the answer; what '%s' writes goes where --%s says"):format(
+				require("runner.core.command_line").typed(attempt.command.name), row.flag), { flag = row.flag })
+		end
+	end
+end
+
 ---Render a result and send it as TEXT, or write it to the file of --output.
 ---@param data any
 ---@param text string the same as JSON
@@ -238,6 +252,7 @@ function M.deliver(data, text, format)
 		if not text then
 			return nil, problem
 		end
+		warn_of_own()
 		rendered, rows = (attempt.launch.stdout_is_tty and host.clean(path) or path) .. "\n", 0
 	end
 	if format ~= "json" then

@@ -108,9 +108,9 @@ local function finish(s)
 	if s.opts.getenv or host.is_configured() then
 		require("runner.project.flag_variables").read(s, from_environment, add_problem)
 	end
-	local spare = s.spare or 0 -- values of unknown flags, which have taken the places of others
-	if s.excess[spare + 1] then
-		add_problem(s, "excess", table.move(s.excess, spare + 1, #s.excess, 1, {}), s.slots, s.given)
+	local excess = s.spare and require("runner.declare.flag_errors").beside(s) or s.excess
+	if excess[1] then
+		add_problem(s, "excess", excess, s.slots, s.given)
 	end
 	if s.count > #s.problems then
 		s.problems[#s.problems + 1] = require("runner.declare.arg_errors").more(s.count - #s.problems)

@@ -75,7 +75,7 @@ local function calls_of(one, tokens, project, front)
 	local command = not (entry.builtin and DECIDES[entry.name]) and not is_refused(entry) and catalog.load(entry, project)
 	local level = command and command.danger_level
 	if not command or command.requires_person or command.raw or is_refused(entry, level)
-		or level ~= "safe" and (one.bare or entry.builtin and (not one.named or level == "destructive")) then
+		or level ~= "safe" and (one.bare or one.loose == true or entry.builtin and (not one.named or level == "destructive")) then
 		return {}, true
 	end
 	local out = {}
@@ -91,7 +91,7 @@ local function calls_of(one, tokens, project, front)
 			table.move(repaired, 1, #repaired, #words + 1, words)
 			local is_sure = not one.loose or one.loose == "verb" and proposal.sure > 0 and proposal.cost > SURE
 			out[#out + 1] = { words = words, line = command_line.line(words), name = command.name, cost = one.score * proposal.cost,
-				safe = level == "safe", maybe = level ~= "safe" and not is_sure }
+				safe = level == "safe", maybe = proposal.dropped or level ~= "safe" and not is_sure }
 		end
 	end
 	return out
@@ -118,16 +118,17 @@ local function best_of(list, argv, at, project, front)
 	if not best or barred * (best.safe and MARGIN or BARRED) > best.cost or best.cost < LEAST then
 		return nil
 	end
-	local near, safe = {}, best.safe
+	local near, safe, of = {}, best.safe, { [best.name] = true }
 	for _, call in ipairs(calls) do
 		if call.cost > best.cost * MARGIN then
-			near[#near + 1], safe = call, safe and call.safe
+			near[#near + 1], safe, of[call.name] = call, safe and call.safe, true
 		end
 	end
-	if safe or not near[2] and not best.maybe then
+	if not best.maybe and (safe or not near[2]) then
 		return best
 	end
-	return nil, near
+	local is_many = #tables.sorted_keys(of) > MOST_NAMED or best.maybe and near[2]
+	return nil, not is_many and near or nil
 end
 
 -- Runner's own flags in front stay there as they are.

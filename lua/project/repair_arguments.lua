@@ -212,6 +212,9 @@ local function foreign(s, name, value)
 	elseif OURS[name] then
 		emit(s, "--" .. OURS[name])
 		return false
+	elseif MOST[name] and value and value:find "^%d+$" then
+		s.cost, s.dropped = s.cost * 0.5, true -- more than was asked for, where nothing says how much
+		return true
 	end
 end
 
@@ -308,6 +311,15 @@ local function spelling(s, token)
 	return spelt
 end
 
+-- --output was meant for a path of the command's own, which has to be given.
+local function missing_path(s)
+	local found = {}
+	for _, row in ipairs(s.command.args) do
+		found[#found + 1] = row.required and words.kind(row) == "path" and not row.positional and free(s, row) and row or nil
+	end
+	return sole(found)
+end
+
 -- An option; returns how many words it has taken, and which argument has the last; nil: it is not clear what was meant.
 local function option(s, token, name, value, after)
 	local next_value, used = value or after and not values.is_option(after) and after or nil, nil
@@ -321,6 +333,9 @@ local function option(s, token, name, value, after)
 		return 1 -- nothing confirms what nobody has looked at
 	elseif FORMAT_FLAGS[name] and FORMATS[next_value] and not (s.strict and row or own_row(s, name)) then
 		row, used = nil, foreign(s, name, next_value)
+	end
+	if row and row.section and row.name == "output" and next_value then
+		row = missing_path(s) or row
 	end
 	local listed = used == nil and not row and not value and by_listed(s, name)
 	if used == nil and not row and not listed then
@@ -425,7 +440,7 @@ end
 local function ways_of(s, rest, run)
 	local out = {}
 	for _, text in ipairs(rest) do
-		if words.negates(text, s.strict) and not words.shape(text):find "date" then
+		if words.negates(text, s.strict) and not words.shape(text):find "date" or s.strict and text:find "^[+-]%d" then
 			return out
 		end
 	end
@@ -555,12 +570,12 @@ end
 ---@param command table normal form
 ---@param tokens string[] without the command's name
 ---@param config table of the project
----@return {words: string[], cost: number, sure: integer}[] cost: 1 is sure, less is a guess; sure: how many values suit nothing else
+---@return {words: string[], cost: number, sure: integer, dropped?: true}[] cost: 1 is sure; sure: how many values suit nothing else
 function M.proposals(command, tokens, config)
 	local out, path = {}, {}
 	for _ = 1, MOST_WAYS do
 		local repaired, s = attempt_at(command, tokens, config, path)
-		out[#out + 1] = repaired and { words = repaired, cost = s.cost, sure = s.sure } or nil
+		out[#out + 1] = repaired and { words = repaired, cost = s.cost, sure = s.sure, dropped = s.dropped } or nil
 		path = next_path(s)
 		if not path then
 			break

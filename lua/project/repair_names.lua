@@ -141,7 +141,7 @@ local function reading(typed, entry, of, is_group)
 			return nil
 		end
 		local first = command.description:lower():match "^%a+" or ""
-		local is_first = words.is_in(word, first) or words.is_same_verb(word, first)
+		local is_first = words.is_in(word, first) or words.is_one_verb(word, first)
 		local verb = missing[1] and missing[#missing] >= last and not words.negates(own[missing[#missing]])
 		if verb and is_first then
 			score, missing[#missing] = score * SAID, nil

@@ -92,12 +92,25 @@ function M.is_used_for(a, b)
 	return search_words.is_same(search_words.stem(a), search_words.stem(b))
 end
 
----Are they sometimes used for one another?
+-- Each word of a line says the opposite of its neighbour: of those that are only sometimes used for one another, some are.
+local OPPOSITE = {}
+for a, b in ([[grow shrink; increase decrease; enlarge reduce; start stop; launch halt; run stop; enable disable; activate deactivate;
+	add remove; open close; lock unlock; block unblock; block allow; deny allow; attach detach; pause resume; suspend resume; begin end;
+	suspend reactivate; raise lower; push pull; upload download; import export; load dump; create delete; new delete; promote demote;
+	upgrade downgrade; grant revoke; hide show; publish hide; connect disconnect; join leave; login logout; approve reject; send receive;
+	backup restore; archive restore; assign unassign; boot shutdown; mute unmute; silence unsilence; install uninstall; set unset; put get;
+	subscribe unsubscribe]]):gmatch "(%l+) (%l+)" do
+	OPPOSITE[a .. " " .. b], OPPOSITE[b .. " " .. a] = true, true
+end
+local RELATIVE = tables.set "grow shrink increase decrease reduce expand extend enlarge raise lower bump more less"
+
+---Are they sometimes used for one another, and neither says by how much, nor the opposite?
 ---@param a string
 ---@param b string
 ---@return boolean
 function M.is_loosely_used_for(a, b)
-	return (search_words.same[search_words.stem(a)] or {})[search_words.stem(b)] ~= nil
+	local says_more = OPPOSITE[a .. " " .. b] or RELATIVE[a] or RELATIVE[b] or a == "re" .. b or b == "re" .. a
+	return not says_more and (search_words.same[search_words.stem(a)] or {})[search_words.stem(b)] ~= nil
 end
 
 ---Is the word, in any of its forms, one of a text's?
@@ -118,7 +131,7 @@ end
 local VERBS = {}
 for _, line in ipairs { "cp copy", "mv move rename", "rm delete remove destroy del erase drop", "purge prune clean cleanup",
 	"mk new create add make generate insert register", "set update change edit modify", "ack acknowledge",
-	"show get view describe inspect info display read", "list ls enumerate", "start launch run", "stop halt", "save store", "put set",
+	"show get view describe inspect info display read", "list ls enumerate", "start launch", "stop halt", "save store", "put set",
 	"find search query grep lookup" } do
 	for verb in line:gmatch "%l+" do
 		VERBS[verb] = VERBS[verb] or {}
@@ -134,13 +147,21 @@ function M.is_verb(word)
 	return VERBS[word] ~= nil
 end
 
+---Are two verbs the same in every tool?
+---@param a string
+---@param b string
+---@return boolean
+function M.is_one_verb(a, b)
+	return (VERBS[a] or {})[b] or false
+end
+
 ---Are two verbs used for one another? "unmute" is for "unsilence" what "mute" is for "silence".
 ---@param a string
 ---@param b string
 ---@return boolean
 function M.is_same_verb(a, b)
 	local x, y = a:match "^un(%l%l%l+)$", b:match "^un(%l%l%l+)$"
-	return x and y and M.is_same_verb(x, y) or (VERBS[a] or {})[b] or M.is_used_for(a, b)
+	return x and y and M.is_same_verb(x, y) or M.is_one_verb(a, b) or M.is_used_for(a, b)
 end
 
 -- --- names of flags -----------------------------------------------------------------------------------

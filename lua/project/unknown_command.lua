@@ -12,6 +12,7 @@ local flag_errors = require "runner.declare.flag_errors"
 local folders = require "runner.project.folders"
 local rules = require "runner.core.rules"
 local suggest = require "runner.core.suggest"
+local tables = require "runner.core.tables"
 
 local M = {}
 
@@ -55,9 +56,19 @@ local function divided_otherwise(words, names)
 	end
 end
 
+-- The nearest name that doesn't say the opposite: "unmute" is no "mute".
+local function nearest_of(word, names)
+	for _, name in ipairs(suggest.nearest(word, names)) do
+		local long, short = #word > #name and word or name, #word > #name and name or word
+		if not tables.set "un de dis re non"[long:sub(1, #long - #short)] or long:sub(-#short) ~= short then
+			return name
+		end
+	end
+end
+
 -- The group exists: the second word is the wrong one.
 local function in_group(words, names)
-	local near = divided_otherwise(words, names) or words[2] and suggest.nearest(words[2], names, 1)[1]
+	local near = divided_otherwise(words, names) or words[2] and nearest_of(words[2], names)
 	if near then
 		return ("Did you mean '%s %s'?"):format(words[1], command_line.typed(near))
 	end

@@ -15,6 +15,12 @@ fixed() {
 	fix=$(field 'e.error.get("fix_command")')
 }
 
+# unfixed ARGS…: a wrong call that has no fix_command
+unfixed() {
+	fixed "$@"
+	[ "$fix" = None ] || { echo "$*: $fix" >&2; return 1; }
+}
+
 repairs() {
 	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" python3 "$ROOT/tests/repair/run.py" "$@"
 }
@@ -23,6 +29,23 @@ repairs() {
 	repairs calls.txt 96 95
 	repairs later.txt 33 33
 	repairs latest.txt 48 49
+}
+
+@test "REQ-C-030 of 120 wrong calls of 307 commands 109 have the right fix, and the others none" {
+	rm -r commands
+	lua5.4 "$ROOT/tests/search/commands.lua" . 307
+	known
+	repairs others.txt 60 60
+	local words
+	for words in "volume shrink v-3 50" "cluster shrink prod 3" "host start web-1" "service scale checkout +2" "service scale checkout -3" \
+		"delete everything" "user activate a@b.org" "service undeploy checkout" "incident reopen 17" "tenant unsuspend acme" "repo unprotect web main" \
+		"firewall remove --port 443" "db drop orders users" "db delete orders --keep-backup" "order refund 1001 20" "host maintenance web-1 off" \
+		"db migrate --name orders --down" "bucket sync --delete ./x assets" "service deploy checkout --from staging" "publish 2"; do
+		# shellcheck disable=SC2086
+		unfixed $words
+	done
+	call user activate a@b.org
+	expect '"Did you mean" not in e.error.suggestion'
 }
 
 @test "REQ-C-030 no fix confirms or repeats a secret, however the call was wrong, and what destroys is refused until it is confirmed" {
@@ -133,12 +156,6 @@ tempting() {
 	cat >tasks.lua <<<'return { tasks = { ["deploy-prod"] = { description = "x", danger_level = "mutating", run = "true" } } }'
 }
 
-# unfixed ARGS…: a wrong call that has no fix_command
-unfixed() {
-	fixed "$@"
-	[ "$fix" = None ] || { echo "$*: $fix" >&2; return 1; }
-}
-
 @test "REQ-C-030 no fix confirms: not by a flag in another case, with a value, with a long dash, or in front" {
 	tempting
 	local flag
@@ -231,6 +248,27 @@ unfixed() {
 		unfixed "$path"
 		expect 'e.error.code == "COMMAND_NOT_FOUND"'
 	done
+}
+
+@test "a number of rows that nothing limits is said, and so is each word beside a flag that isn't known" {
+	fixed user list --tail 5 --role Admin
+	[ "$fix" = None ]
+	expect 'e.error.suggestion == "If that is meant, write runner user list --role admin"'
+	call ticket reply a-17 --txet x
+	expect '"a-17" in str(e.error.errors[-1])'
+	call ticket reply -y a-17 --nosuch x
+	expect 'any("\x27a-17\x27" in p["message"] for p in e.error.errors)'
+}
+
+@test "--output, which has the answer, is said where the command has a place of its own" {
+	body save 'args = { { "path", "string", description = "Where to" }, { "name", "string" } },' <<<'return args'
+	answers 0 save --name x --output out.json
+	expect '[w["code"] for w in e["warnings"]] == ["OUTPUT_IS_RUNNERS"]'
+	answers 0 save --name x --path y --output out.json
+	expect 'e["warnings"] == []'
+	body keep 'args = { { "path", "path", required = true }, { "name", "string" } },' <<<'return args'
+	fixed keep --name x --output ./y
+	[ "$fix" = "runner keep --name x --path ./y" ]
 }
 
 @test "any words, of any bytes, have an answer with the same error as without a fix" {
