@@ -68,7 +68,7 @@ local FAILURES = {
 	-- the file system's, when the directory is made
 	EACCES = FORBIDDEN, EPERM = FORBIDDEN, EROFS = FORBIDDEN,
 	ENOSPC = FULL, EDQUOT = FULL,
-	ENOENT = NO_PLACE, ENOTDIR = NO_PLACE, EEXIST = NO_PLACE, ENAMETOOLONG = NO_PLACE, ELOOP = NO_PLACE,
+	ENOENT = NO_PLACE, ENOTDIR = NO_PLACE, EISDIR = NO_PLACE, EEXIST = NO_PLACE, ENAMETOOLONG = NO_PLACE, ELOOP = NO_PLACE,
 }
 
 -- SQLite reports a file that it can't write in several ways.

@@ -341,3 +341,16 @@ as_other_user() {
 	envelope 0
 	wait
 }
+
+@test "a database is neither made nor migrated where its lock can't be had" {
+	workflow one <<<'{ name: one, commands: [ { shell: echo here >>effects } ] }'
+	mkdir -p state/runner/runs.lock
+	call workflow run one.yaml
+	assert_envelope
+	[ "$status" -ne 0 ]
+	expect 'e.error["code"] != "INTERNAL_ERROR" and e.error["side_effects"] == "none"'
+	[ ! -e effects ]
+	rmdir state/runner/runs.lock
+	call workflow run one.yaml
+	envelope 0
+}
