@@ -13,6 +13,10 @@ cut_power() {
 	cut_power workflow
 }
 
+@test "power cuts while an output too long for memory is kept: what a completed step wrote is whole" {
+	cut_power output
+}
+
 @test "power cuts in the audit ledger with sync: the rows of each call are there, and it goes on" {
 	cut_power ledger
 }

@@ -21,6 +21,7 @@ from workflow_stage import skip_without_strace
 CUTS = int(os.environ.get("POWER_CUTS", "9"))
 SEED = os.environ.get("POWER_SEED", "1")
 SECONDS = 60
+LONG = (1 << 20) + 1000  # more than a step's output may take of the memory
 
 
 class Stage:
@@ -165,6 +166,33 @@ commands:
         last = [step for step in shown["steps"] if step["key"] == "last"]
         assert last and last[0]["output"] == "one and did x\ndid y", last
         stage.call("workflow", "logs", run[0])
+
+    return stage.record(("workflow", "run", "flow.yaml")), check
+
+
+def writer_output(stage_of):
+    """An output that is too long for memory: once its step is completed, the file that keeps it and its output_file are whole."""
+    stage = stage_of({"flow.yaml": f"name: flow\ncommands:\n  - {{ id: big, idempotent: true, output_file: big.txt, capture_limit: 4M, shell: printf %{LONG}d 7 }}\n"})
+
+    def check(said):
+        path = stage.path("state/runner/runs.db")
+        if not os.path.exists(path):
+            assert not told(said)
+            return
+        db = sqlite3.connect(path)
+        try:
+            tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
+            done = "steps" in tables and db.execute("SELECT 1 FROM steps WHERE key = 'big' AND state = 'completed'").fetchone()
+        finally:
+            db.close()
+        assert done or not told(said), "the run was said to have completed"
+        if done:
+            kept = [os.path.join(folder, name) for folder, _, names in os.walk(stage.path("state/runner/outputs"))
+                    for name in names if "~" not in name]
+            for file in (stage.path("big.txt"), *kept):
+                with open(file, "rb") as f:
+                    assert f.read() == b"7".rjust(LONG), f"{file} is not whole"
+            assert kept, "what was too long for memory is gone"
 
     return stage.record(("workflow", "run", "flow.yaml")), check
 

@@ -184,7 +184,7 @@ function M.prepare(run, turn, request)
 	end
 	request.spill = M.path(run.id, turn.key, RAW)
 	request.spill_max = not request.output_file and limit < math.huge and limit or nil
-	fs.mkdirs(request.spill:match "^(.*)/", 448) -- if it fails, the first long output says so
+	fs.mkdirs(request.spill:match "^(.*)/", 448, true) -- if it fails, the first long output says so
 end
 
 ---Remove what attempts that were cut off left: outputs as the programs wrote them, with the

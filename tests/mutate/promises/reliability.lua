@@ -69,6 +69,14 @@ return {
 ]], "", tests = { "tests/fault/power_cut.bats: power cuts while a library is added: runner.lock names what is there and runs" } },
 	{ "On the disk when it is said", [[	status = write_bytes(fd, bytes, n) < 0 ? -1 : fsync(fd);]], [[	status = write_bytes(fd, bytes, n);]],
 		tests = { "tests/fault/power_cut.bats: power cuts between calls of runner.fs: what it says is on the disk is there, whole" } },
+	{ "On the disk when it is said", [[	fs.mkdirs(request.spill:match "^(.*)/", 448, true)]], [[	fs.mkdirs(request.spill:match "^(.*)/", 448)]],
+		tests = { "tests/fault/power_cut.bats: power cuts while an output too long for memory is kept: what a completed step wrote is whole" } },
+	{ "On the disk when it is said", [[	status = set_mode(fd, to, mode) < 0 ? -1 : fsync(fd);]], [[	status = set_mode(fd, to, mode);]],
+		tests = { "tests/fault/power_cut.bats: power cuts while an output too long for memory is kept: what a completed step wrote is whole" } },
+	{ "On the disk when it is said", [[	if (status < 0 || rename(from, to) < 0)
+		return -1;
+	return xsync_folder(to);]], [[	return status < 0 || rename(from, to) < 0 ? -1 : 0;]],
+		tests = { "tests/fault/power_cut.bats: power cuts while an output too long for memory is kept: what a completed step wrote is whole" } },
 	{ "On the disk when it is said", [[PRAGMA synchronous = FULL; PRAGMA foreign_keys]], [[PRAGMA synchronous = OFF; PRAGMA foreign_keys]],
 		tests = { "tests/fault/power_cut.bats: power cuts in a workflow: what began was committed, what is completed stays so, and resume goes on" } },
 	{ "No bystander is hurt", [[	return way_open_entry(dir, name, flags, false);]], [[	return way_open_entry(dir, name, flags, true);]],
