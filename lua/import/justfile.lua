@@ -203,6 +203,8 @@ local function arguments(scope, recipe, task)
 		local row = { name, "string", positional = param.sign == "" or nil, variadic = param.sign ~= "" or nil }
 		param.arg, param.variable = row, param.name:gsub("-", "_")
 		local default = param.default and expressions.hole(scope, param.default)
+		local text = default and (default.const or default.text)
+		param.late = default and (param.sign ~= "" or not text) -- what the script alone has
 		if param.sign == "+" and not default then
 			row.required = true
 		elseif param.sign ~= "" and default then -- as words, which just pastes; "$1" is all of them
@@ -214,9 +216,9 @@ local function arguments(scope, recipe, task)
 			lines[#lines + 1] = default.const and ('[ "$#" -gt 0 ] || set -- %s'):format(words)
 				or ('[ "$#" -gt 0 ] || { _rest="%s" || exit; set -- %s; }'):format(default.dq, words)
 			param.splits = scope.positional
-		elseif default and default.const and default.const ~= "" then
-			row.default = default.const
-		elseif default and not default.const then
+		elseif default and text and text ~= "" then
+			row.default = text
+		elseif default and not text then
 			lines[#lines + 1] = ('[ -n "${%s:-}" ] || %s="%s"'):format(own, own, default.dq)
 		elseif param.sign == "" and not param.default then
 			row.required = true
@@ -550,6 +552,9 @@ end
 -- A value that a dependency gets, as Lua; nil: a shell has to compute it. And as it is, where nothing is computed.
 local function lua_of(scope, tree)
 	local parts, own = expressions.parts(tree), tree.kind == "name" and scope.find(tree.name)
+	if own and own.late then
+		return scope.fail(("the default of %s, which others can't be given"):format(tree.name))
+	end
 	local hole = not (own and own.arg) and expressions.hole(scope, tree) or {}
 	local const = hole.const or hole.text
 	if const or not parts then
@@ -584,11 +589,12 @@ local function call_of(scope, dep)
 				scope.task)
 		end
 		local own, name = tree.kind == "name" and scope.find(tree.name) or {}, param.arg[1]
-		const = const or param.sign == "" and own.arg and (own.sign or "") == "" and { arg = own.arg[1] } or nil
+		local whole = param.sign ~= "" and own.arg and own.sign ~= "" and i == #dep.args and not rest[1] and { arg = own.arg[1] } or nil
+		const = const or whole or param.sign == "" and own.arg and (own.sign or "") == "" and { arg = own.arg[1] } or nil
 		plain = const and plain or nil
 		if param.sign ~= "" then
 			rest[#rest + 1], rest_plain[#rest_plain + 1] = own.sign and own.sign ~= "" and ("table.unpack(%s)"):format(value) or value, const
-			value, const = ("{ %s }"):format(table.concat(rest, ", ")), rest_plain
+			value, const = ("{ %s }"):format(table.concat(rest, ", ")), whole or rest_plain
 		end
 		lua[param.arg] = lua[param.arg] or #lua + 1
 		lua[lua[param.arg]] = ("%s = %s"):format(name:find "^[%a_][%w_]*$" and name or ("[%q]"):format(name), value)

@@ -975,6 +975,16 @@ does_not_do() {
 		    cargo twice
 		through: && release_all
 		    cargo through
+		words *w: && (many w)
+		    cargo words {{w}}
+		[confirm("many?")]
+		many *w:
+		    cargo many {{w}}
+		mode := "m"
+		now := `echo now`
+		known x=mode: (clean x)
+		late x=now: (clean x)
+		rest *x="a b": (many x)
 		release_all: (release "1")
 	JUST
 	notes_of justfile
@@ -983,6 +993,12 @@ does_not_do() {
 	[ "$status" -eq 2 ]
 	effect_of release 2 --confirm-destructive <<<$'cargo [build]\ncargo [release] [2]\ncargo [clean] [2]'
 	effect_of through --confirm-destructive <<<$'cargo [through]\ncargo [build]\ncargo [release] [1]\ncargo [clean] [1]'
+	effect_of words a 'b c' --confirm-destructive <<<$'cargo [words] [a] [b c]\ncargo [many] [a] [b c]'
+	effect_of words --confirm-destructive <<<$'cargo [words]\ncargo [many]'
+	effect_of known --confirm-destructive <<<'cargo [clean] [m]'
+	does_not_do late --confirm-destructive
+	does_not_do rest --confirm-destructive
+	[ "$(grep -c "because of the default of x, which others can't be given" notes)" -eq 2 ]
 	does_not_do twice --confirm-destructive
 	grep -q "twice: not imported: it runs 'clean', which asks to be confirmed, beside what runs twice" notes
 	cat >Taskfile.yml <<-'YAML'
