@@ -189,3 +189,15 @@ lost() {
 	envelope 0
 	[ "$(cat did)" = hi ]
 }
+
+@test "a step that fails by itself is not waited for" {
+	workflow flow <<-'YAML'
+		name: flow
+		commands:
+		  - foreach: [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4]
+		    continue_on_error: true
+		    do: [ { shell: 'exit "$item"', env: { item: "${item}" } } ]
+	YAML
+	call workflow run flow.yaml
+	expect 'e.meta.duration_ms < 40 * 1000'
+}

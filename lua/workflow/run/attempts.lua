@@ -184,16 +184,14 @@ local function request_of(run, turn)
 	return kinds[turn.step.kind].request(turn.step, turn.scope, run.settings, cost.carried(run, turn))
 end
 
-local SIGNALS = { 1, 2, 9, 15, SIGHUP = 1, SIGINT = 2, SIGKILL = 9, SIGTERM = 15 }
-for i = 1, 4 do
-	SIGNALS[128 + SIGNALS[i]] = true -- so a shell ends whose program was killed
-end
+-- (numbers: so a shell ends whose program was killed)
+local KILLED = { SIGHUP = true, SIGINT = true, SIGKILL = true, SIGTERM = true, [129] = true, [130] = true, [137] = true, [143] = true }
 local OWN_END_MS, PLACED_END_MS = 1000, 100
 
 -- Who ends runner by a signal may end its steps as well, an instant earlier: systemd, a queue, at its time limit too. Such a step
 -- has not failed, it was cut off: our own end comes while we wait here.
 local function await_own_end(run, result)
-	local killed = SIGNALS[result.signal or result.status or 0]
+	local killed = KILLED[result.signal or result.status or 0]
 	if not result.ok and not result.timed_out and (killed or run.park) then
 		scheduler.sleep(killed and OWN_END_MS or PLACED_END_MS)
 	end
