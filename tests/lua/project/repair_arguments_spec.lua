@@ -76,9 +76,13 @@ describe("a repaired call", function()
 				normal.name = "x"
 				words, right = call_of(normal)
 			end
-			local fix = normal and args.parse(normal.args, words, { command = normal }).problems[1] and repair.repaired(normal, words, {})
-			local parsed = fix and args.parse(normal.args, fix, { command = normal })
-			if parsed and not parsed.problems[1] then
+			local is_wrong = normal and args.parse(normal.args, words, { command = normal }).problems[1]
+			for _, proposal in ipairs(is_wrong and repair.proposals(normal, words, {}) or {}) do
+				local fix = proposal.words
+				local parsed = args.parse(normal.args, fix, { command = normal })
+				if parsed.problems[1] then
+					goto continue -- is none
+				end
 				fixed = fixed + 1
 				local said = ("round %d: %s -> %s"):format(round, table.concat(words, " "), table.concat(fix, " "))
 				local found = {}
@@ -93,6 +97,7 @@ describe("a repaired call", function()
 					kept = kept + 1
 					assert.is_true(found[value], said .. ": no " .. value)
 				end
+				::continue::
 			end
 		end
 		assert.is_true(fixed > ROUNDS / 50 and kept > ROUNDS / 50, fixed .. " " .. kept)
