@@ -425,7 +425,7 @@ local function assign(s, rest, i, taken, loss, out)
 			out[#out].rows[i] = row
 		end
 		local fit = not taken[row] and not row.positional and free(s, row) and reads.suits(s, row, text) or 0
-		fit = i <= MOST_WORDS and fit or 0
+		fit = i <= MOST_WORDS and not (s.strict and fit < 1) and fit or 0
 		local is_switch = not s.strict and row.type == "boolean" and row.flag == plain(text) and free(s, row) and not taken[row]
 		if fit > 0 or is_switch then
 			taken[i], taken[row] = row, at

@@ -40,7 +40,7 @@ repairs() {
 	for words in "volume shrink v-3 50" "cluster shrink prod 3" "host start web-1" "service scale checkout +2" "service scale checkout -3" \
 		"delete everything" "user activate a@b.org" "service undeploy checkout" "incident reopen 17" "tenant unsuspend acme" "repo unprotect web main" \
 		"firewall remove --port 443" "db drop orders users" "db delete orders --keep-backup" "order refund 1001 20" "host maintenance web-1 off" \
-		"db migrate --name orders --down" "bucket sync --delete ./x assets" "service deploy checkout --from staging" "publish 2"; do
+		"tenant suspend --name acme v-3" "db migrate --name orders --down" "bucket sync --delete ./x assets" "service deploy checkout --from staging" "publish 2"; do
 		# shellcheck disable=SC2086
 		unfixed $words
 	done
