@@ -89,7 +89,7 @@ local function unheld(a, policy)
 	elseif policy.confine.network ~= nil and network and network.hosts then
 		return "its confine.network and the hosts that the command declares can't be held together"
 	elseif policy.confine.write and a.framework.output then
-		return "its confine can't hold the file of --output: redirect stdout"
+		return "its confine can't hold the file that the answer would be written to: redirect stdout"
 	end
 end
 
