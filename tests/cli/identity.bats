@@ -62,11 +62,11 @@ def clean(text, given=()):
     return text
 
 # each built-in command of workflows and approvals is one of these; a new one has to be looked at
-BY_ID = {"workflow.cancel": (), "workflow.logs": (), "workflow.resume": (), "workflow.retry": ("--from", "x"), "workflow.rm": ("--force", "--yes", "--confirm-destructive"),
+BY_ID = {"workflow.cancel": (), "workflow.logs": (), "workflow.resume": (), "workflow.retry": ("--from", "x"), "workflow.rm": ("--force", "--confirm-destructive", "--confirm-destructive"),
     "workflow.show": (), "workflow.wait": (), "workflow.worktrees": ()}
 GATES = {"approve": (), "reject": ("--why", "x")}
 LISTS = {"workflow.list": (), "workflow.stats": (), "workflow.recover": (), "workflow.worktrees": ("--clean", "--force"), "approvals": ("--decided",),
-    "workflow.prune": ("--keep", "0", "--failed", "--interrupted", "--yes", "--confirm-destructive")}
+    "workflow.prune": ("--keep", "0", "--failed", "--interrupted", "--confirm-destructive", "--confirm-destructive")}
 NONE = {"workflow.check", "workflow.import", "workflow.new", "workflow.plan", "workflow.run", "workflow.unit", "workflow.chunk"}
 all_of = set(data(of(None, "manifest", *j))["commands"])
 ours = {name for name in all_of if name.startswith("workflow.") or name in ("approvals", "approve", "reject")}
@@ -231,6 +231,7 @@ theirs = [data(of("a", "workflow", "run", "w.yaml", *j))["id"] for _ in range(3)
 open("runner.lua", "w").write("return { audit = { path = \"audit.jsonl\" }, retention = { keep = 1 } }")
 mine = [data(of("b", "workflow", "run", "w.yaml", *j))["id"] for _ in range(3)]
 assert {r["id"] for r in data(of(None, "workflow", "list", *j))} == {*theirs, mine[-1]}
+open("runner.lua", "w").write("return { audit = { path = \"audit.jsonl\" } }")
 flow("ask", "  - id: a\n    approve: { message: agree, timeout: 1h }\n")
 id = error(of("a", "workflow", "run", "ask.yaml", *j))["context"]["run"]
 sql("UPDATE approvals SET deadline_ms = 1")
@@ -245,5 +246,42 @@ sql("UPDATE runs SET subject = NULL, actors = NULL WHERE id = ?", theirs[0])
 assert error(of("a", "workflow", "show", theirs[0], *j))["code"] == "NOT_FOUND"
 run = data(of(None, "workflow", "show", theirs[0], *j))
 assert "subject" not in run and "actors" not in run and "client" not in run
+PY
+}
+
+@test "what subjects share stays, and hinders none of them: a run of the same file goes with rm, prune and retention" {
+	session <<PY
+$SETTING
+import sqlite3
+def sql(text, *values):
+    with sqlite3.connect(STATE + "/runs.db") as db:
+        return db.execute(text, values).fetchall()
+def run(who):
+    return data(of(who, "workflow", "run", "w.yaml", *j))["id"]
+def ids(who):
+    return {r["id"] for r in data(of(who, "workflow", "list", *j))}
+flow("w", "  - id: a\n    shell: echo x\n")
+theirs = run("a")
+for words in (("rm", "ID", "--confirm-destructive"), ("prune", "--keep", "0", "--confirm-destructive")):
+    mine = run("b")
+    assert sql("SELECT count(*) FROM sources") == [(1,)], "the two share nothing"
+    out = of("b", "workflow", *(mine if w == "ID" else w for w in words), *j)
+    assert [r["id"] for r in data(out)["runs"]] == [mine], out
+    assert theirs not in out and ids("b") == set() and ids(None) == {theirs}
+open("runner.lua", "w").write("return { retention = { keep = 1 } }")
+mine = [run("b") for _ in range(3)]
+assert ids("b") == {mine[-1]} and ids(None) == {theirs, mine[-1]}, ids(None)
+assert data(of("a", "workflow", "show", theirs, *j))["id"] == theirs
+open("runner.lua", "w").write("return {}")
+# what a killed removal has left is finished by whoever comes next: but not what is another subject's run again
+sql("INSERT INTO removed (run) VALUES (?), ('gone')", theirs)
+logs = f"{STATE}/logs/{theirs}"
+data(of("b", "workflow", "prune", "--keep", "9", "--confirm-destructive", *j))
+assert os.path.isdir(logs), os.listdir(STATE)
+assert sql("SELECT run FROM removed") == [(theirs,)]
+# the last one takes the file's text with it
+data(of("a", "workflow", "rm", theirs, "--confirm-destructive", *j))
+data(of("b", "workflow", "rm", mine[-1], "--confirm-destructive", *j))
+assert sql("SELECT count(*) FROM sources") == [(0,)]
 PY
 }

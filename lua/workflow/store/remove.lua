@@ -115,7 +115,9 @@ end
 -- --- removing ---------------------------------------------------------------------------------------
 
 local ROW = "SELECT id, workflow, state, created_ms, source_id FROM runs WHERE id = ?"
-local NO_RUN_LEFT = "DELETE FROM sources WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE source_id = ?1)"
+-- What is shared, or left behind, is of all subjects: not of what this one sees.
+local NO_RUN_LEFT = "DELETE FROM sources WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM main.runs WHERE source_id = ?1)"
+local IS_THERE = "SELECT 1 FROM main.runs WHERE id = ?"
 
 -- Its folders in shared directories, one a line: they are known by its rows alone.
 local function folders_of(database, id)
@@ -272,7 +274,7 @@ function M.finish(db)
 	for _, left in ipairs(database:rows "SELECT run AS id FROM removed") do
 		local ok, lock = pcall(db.own, db, left.id)
 		if ok then
-			clean[#clean + 1] = not database:row(ROW, left.id) and remove_files(database, left.id) and left or nil
+			clean[#clean + 1] = not database:row(IS_THERE, left.id) and remove_files(database, left.id) and left or nil
 			lock:release()
 		end
 	end
