@@ -91,7 +91,7 @@ local function calls_of(one, tokens, project, front)
 			table.move(repaired, 1, #repaired, #words + 1, words)
 			local is_sure = not one.loose or one.loose == "verb" and proposal.sure > 0 and proposal.cost > SURE
 			out[#out + 1] = { words = words, line = command_line.line(words), name = command.name, cost = one.score * proposal.cost,
-				safe = level == "safe", maybe = proposal.dropped or level ~= "safe" and not is_sure }
+				safe = level == "safe", guessed = proposal.guessed, maybe = proposal.dropped or level ~= "safe" and not is_sure }
 		end
 	end
 	return out
@@ -124,7 +124,7 @@ local function best_of(list, argv, at, project, front)
 			near[#near + 1], safe, of[call.name] = call, safe and call.safe, true
 		end
 	end
-	if not best.maybe and (safe or not near[2]) then
+	if not best.maybe and not best.guessed and (safe or not near[2]) then
 		return best
 	end
 	local is_many = #tables.sorted_keys(of) > MOST_NAMED or best.maybe and near[2]

@@ -109,6 +109,9 @@ local WAYS = {
 	{ 1, ours = true, is = function(name, row) return words.is_same(name:gsub("-", ""), (row.flag:gsub("-", ""))) end },
 	{ 1, ours = true, is = function(name, row) return words.is_misspelt(name, row.flag) end },
 	{ 0.97, any = true, is = function(name, row) return words.is_same_flag(name, row.flag) end },
+	{ 0.97, whole = true, is = function(name, row) -- cluster-name of cluster, rather than of name
+		return not words.EMPTY[row.flag] and covers(name, row.flag, function(part) return words.EMPTY[part] end)
+	end },
 	{ 0.97, is = function(name, row, s) return #name > 1 and covers(name, row.flag, s.strict and is_about(s, row) or any) end },
 	{ 0.97, is = function(name, row, s) return (name == "id" or name == "name") and words.is_in(row.flag, s.about) end },
 	{ 0.97, is = function(name, row, s) return is_id(row) and (words.is_in(name, s.about)
@@ -129,11 +132,11 @@ local WAYS = {
 		return #name > 4 and #row.flag < #name + 3 and words.is_near(name, row.flag)
 	end },
 }
-local SURE = 8 -- of them: before a habit of other tools is meant
+local SURE = 9 -- of them: before a habit of other tools is meant
 
 -- May a value be meant for it? What is given by its right name is no other's, wherever that stands.
 local function free(s, row)
-	return s.spelt[row] ~= true and (row.type == "array" or s.given[row] == nil)
+	return s.spelt[row] ~= true and not s.held[row] and (row.type == "array" or s.given[row] == nil)
 end
 
 -- Neither says no, nor less, where the other doesn't.
@@ -149,6 +152,9 @@ local function by_name(s, name, value, first, last)
 		local way, found, ours = WAYS[i], {}, {}
 		for _, row in ipairs(not (s.strict and way.loose) and s.rows or {}) do
 			local own = not row.section or row.when
+			if way.whole and own and not free(s, row) and way.is(name, row) then
+				return {} -- it has its value
+			end
 			local right = (own or way.ours) and free(s, row) and is_open(s, way, i, name, row)
 			if right and way.is(name, row, s) and (i <= 3 or row.type == "boolean" or row.section or not value or reads.read(s, row, value)) then
 				local fit = row.section and 3 or value and reads.suits(s, row, value) or 1
@@ -320,6 +326,15 @@ local function missing_path(s)
 	return sole(found)
 end
 
+-- Is there a place for a word without a flag?
+local function has_place(s)
+	for _, row in ipairs(s.command.args) do
+		if row.positional and (row.type == "array" or not s.held[row] and not s.given[row] and s.spelt[row] ~= true) then
+			return true
+		end
+	end
+end
+
 -- An option; returns how many words it has taken, and which argument has the last; nil: it is not clear what was meant.
 local function option(s, token, name, value, after)
 	local next_value, used = value or after and not values.is_option(after) and after or nil, nil
@@ -357,7 +372,8 @@ local function option(s, token, name, value, after)
 	elseif not row then
 		return nil
 	elseif row.type == "boolean" then
-		local takes = not s.strict and not value and after and (TRUE[after:lower()] or FALSE[after:lower()])
+		local takes = not value and after and (TRUE[after:lower()] or FALSE[after:lower()])
+			and not (tonumber(after) and has_place(s))
 		return put_boolean(s, row, value or takes and after or nil, negated) and (takes and 2 or 1)
 	end
 	s.sure = s.sure + (spelt == true and not row.section and 1 or 0)
@@ -365,6 +381,15 @@ local function option(s, token, name, value, after)
 end
 
 -- --- words ----------------------------------------------------------------------------------------
+
+-- Does an argument that has to be given, and takes any text, lack its value?
+local function missing(s)
+	for _, row in ipairs(s.command.args) do
+		if row.required and s.given[row] == nil and s.spelt[row] ~= true and not row.positional and not row.values and row.type ~= "boolean" then
+			return true
+		end
+	end
+end
 
 -- A word for the next place: true; false: there is none; nil: it can't be one.
 local function place(s, text)
@@ -384,14 +409,17 @@ local function place(s, text)
 	return false
 end
 
--- "name=value" or "name:value", of an argument.
+-- "name=value" or "name:value", of an argument; false: it may be one's, or a value by itself.
 local function pair(s, token)
 	local name, value = token:match "^%-*([%a][%w_-]*)[=:](.+)$"
-	if s.strict and name and not token:find "^%-" and s.has_places then
-		return nil -- it may be a value
+	local row = name and own_row(s, plain(name))
+	if name and not row and not token:find "^%-" then
+		local found = by_name(s, plain(name), not s.strict and value or nil, 1, SURE)
+		row = sole(found) and found[1].row
+		if s.strict and (found[2] or row and (not token:find "^[^:]+=" or missing(s))) then
+			return false
+		end
 	end
-	local row = name and (own_row(s, plain(name))
-		or not s.strict and not token:find "^%-" and sole(by_name(s, plain(name), value, 1, SURE)))
 	return row and name or nil, value
 end
 
@@ -406,6 +434,19 @@ local function is_prose(list, first, run)
 	return true
 end
 
+-- May a word without a flag be for it? Where something is changed only for what has to be given, comes first, or is of just this kind; and
+-- for no list of texts. "guess": it may, but somebody has to say so.
+local function is_for(s, row, fit)
+	local kind = words.kind(row)
+	if not s.strict then
+		return true
+	elseif row.type == "array" and not row.required and not row.values or fit > 0 and fit < 1 then
+		return false
+	end
+	return row.required or fit > 2.8 or kind ~= "text" and fit >= 1 and row == s.command.args[1] or kind and kind ~= "text" and fit >= 2
+		or not kind and fit >= 1 and "guess"
+end
+
 -- What each word may be for, one after the other; the loss is how far it is from what suits.
 local function assign(s, rest, i, taken, loss, out)
 	local text = rest[i]
@@ -413,24 +454,26 @@ local function assign(s, rest, i, taken, loss, out)
 		out[#out + 1] = { rows = table.move(taken, 1, #rest, 1, {}), loss = loss }
 		return
 	end
-	local missing = false
+	local lacks = false
 	for _, row in ipairs(s.command.args) do
-		missing = missing or row.required and s.given[row] == nil and not taken[row]
+		lacks = lacks or row.required and s.given[row] == nil and not taken[row]
 	end
 	local before = taken[i - 1] and taken[taken[i - 1]] or 0
 	local tail = rest[i + 1] and is_prose(rest, i) and table.concat(rest, " ", i)
 	for at, row in ipairs(s.command.args) do
-		if tail and not taken[row] and not row.positional and free(s, row) and words.kind(row) == "text" and reads.read(s, row, tail) then
+		if tail and is_for(s, row, 0) and not taken[row] and not row.positional and free(s, row) and words.kind(row) == "text"
+			and reads.read(s, row, tail) then
 			out[#out + 1] = { rows = table.move(taken, 1, i - 1, 1, {}), loss = loss + 0.5 + at / 1000, tail = tail }
 			out[#out].rows[i] = row
 		end
-		local fit = not taken[row] and not row.positional and free(s, row) and reads.suits(s, row, text) or 0
-		fit = i <= MOST_WORDS and not (s.strict and fit < 1) and fit or 0
+		local may = i <= MOST_WORDS and not taken[row] and not row.positional and free(s, row)
+		local fit = may and reads.suits(s, row, text) or 0
+		fit = is_for(s, row, fit) and fit or 0
 		local is_switch = not s.strict and row.type == "boolean" and row.flag == plain(text) and free(s, row) and not taken[row]
 		if fit > 0 or is_switch then
 			taken[i], taken[row] = row, at
 			assign(s, rest, i + 1, taken, loss + (is_switch and 0.5 or 3 - fit) + at / 1000 + (at < before and 0.3 or 0)
-				+ (missing and not row.required and 1.5 or 0), out)
+				+ (lacks and not row.required and 1.5 or 0), out)
 			taken[i], taken[row] = nil, nil
 		end
 	end
@@ -480,27 +523,42 @@ local function take_words(s, rest, run)
 		s.sure = s.sure + (row.type ~= "boolean" and reads.suits(s, row, text) == 3 and 1 or 0)
 		if row.type == "boolean" then
 			put_boolean(s, row)
-		elseif not put(s, row, text) then
-			return nil
+		else
+			local is_guess = is_for(s, row, i == #way.rows and way.tail and 0 or reads.suits(s, row, text)) == "guess"
+			s.guessed = is_guess or s.guessed
+			if not put(s, row, text) then
+				return nil
+			end
 		end
 	end
 	return true
 end
 
 local function take(s, tokens)
-	local i, plain_only, list, run = 1, false, {}, nil
+	local i, plain_only, list, named, run = 1, false, {}, {}, nil
 	for _, token in ipairs(tokens) do
 		local is_right, row = spelling(s, token)
 		if row then
 			s.spelt[row] = is_right
 		end
 	end
+	local first = 1
+	for _, row in ipairs(s.command.args) do -- what stands in front has its place
+		if row.positional and s.spelt[row] ~= true and tokens[first] and not values.is_option(tokens[first])
+			and not tokens[first]:find "^%a[%w_-]*[=:]" then
+			s.held[row], first = true, first + 1
+		end
+	end
 	while i <= #tokens do
 		local token = tokens[i]:gsub("^\u{2014}", "--"):gsub("^\u{2013}", "--")
 		local name, value = pair(s, token)
-		if plain_only or not name and not values.is_option(token) then
+		if name == false then
+			return nil
+		elseif plain_only or not name and not values.is_option(token) then
 			list[#list + 1] = { text = tokens[i], run = run }
 			plain_only = plain_only or s.command.option_placement == "strict"
+		elseif name and s.strict and s.has_places and not values.is_option(token) then
+			named[#named + 1] = { name = name, value = value }
 		elseif token == "--" then
 			plain_only = true
 		else
@@ -534,12 +592,39 @@ local function take(s, tokens)
 			end
 		end
 	end
+	for _, one in ipairs(named) do
+		for _, row in ipairs(s.command.args) do
+			s.held[row] = s.held[row] or s.slots[row] ~= nil
+		end
+		if has_place(s) or not option(s, "--" .. one.name, one.name, one.value) then
+			return nil
+		end
+	end
 	return take_words(s, rest, last_run)
 end
 
+-- "deployment/checkout" of a command for deployments is one that is called so: which the declaration says, or else nobody.
+local function without_kinds(s, tokens)
+	local out = {}
+	for i, token in ipairs(tokens) do
+		local kind, name = token:match "^(%l[%l-]+)/([^/]+)$"
+		local is_kind, is_said = false, false
+		for word in (kind and s.about or ""):gmatch "%w+" do
+			is_kind = is_kind or words.is_used_for(kind, word) or words.is_same(kind, word) or words.abbreviates(kind, word)
+		end
+		for _, row in ipairs(is_kind and s.command.args or {}) do
+			is_kind = is_kind and words.kind(row) ~= "path"
+			is_said = is_said or row.pattern and reads.read(s, row, name) and not reads.read(s, row, token)
+		end
+		out[i] = is_kind and name or token
+		s.dropped = s.dropped or is_kind and s.strict and not is_said or nil
+	end
+	return out
+end
+
 local function attempt_at(command, tokens, config, path)
-	local s = { command = command, config = config, strict = command.danger_level ~= "safe", given = {}, spelt = {}, slots = {}, out = {},
-		cost = 1, sure = 0, asked = 0, path = path, counts = {}, about = command.name:gsub("[.-]", " "),
+	local s = { command = command, config = config, strict = command.danger_level ~= "safe", given = {}, spelt = {},
+		held = {}, slots = {}, out = {}, cost = 1, sure = 0, asked = 0, path = path, counts = {}, about = command.name:gsub("[.-]", " "),
 		rows = table.move(command.args, 1, #command.args, 1, {}) }
 	for _, row in ipairs(contract.rows(command)) do
 		s.rows[#s.rows + 1] = row.section and not row.front and row or nil
@@ -547,7 +632,7 @@ local function attempt_at(command, tokens, config, path)
 	for _, row in ipairs(command.args) do
 		s.has_places = s.has_places or row.positional
 	end
-	if not take(s, tokens) then
+	if not take(s, without_kinds(s, tokens)) then
 		return nil, s
 	end
 	local places = {}
@@ -570,12 +655,13 @@ end
 ---@param command table normal form
 ---@param tokens string[] without the command's name
 ---@param config table of the project
----@return {words: string[], cost: number, sure: integer, dropped?: true}[] cost: 1 is sure; sure: how many values suit nothing else
+---@return {words: string[], cost: number, sure: integer, dropped?: true, guessed?: true}[] sure: values that suit nothing else
 function M.proposals(command, tokens, config)
 	local out, path = {}, {}
 	for _ = 1, MOST_WAYS do
 		local repaired, s = attempt_at(command, tokens, config, path)
-		out[#out + 1] = repaired and { words = repaired, cost = s.cost, sure = s.sure, dropped = s.dropped } or nil
+		out[#out + 1] = repaired and { words = repaired, cost = s.cost, sure = s.sure, dropped = s.dropped, guessed = s.guessed }
+			or nil
 		path = next_path(s)
 		if not path then
 			break

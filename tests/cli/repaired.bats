@@ -31,7 +31,7 @@ repairs() {
 	repairs latest.txt 48 49
 }
 
-@test "REQ-C-030 of 120 wrong calls of 307 commands 109 have the right fix, and the others none" {
+@test "REQ-C-030 of 120 wrong calls of 307 commands 102 have the right fix, and the others none" {
 	rm -r commands
 	lua5.4 "$ROOT/tests/search/commands.lua" . 307
 	known
@@ -72,7 +72,7 @@ repairs() {
 	[ "$fix" = "runner alert silence --id 7" ]
 }
 
-@test "REQ-C-030 of 160 wrong calls none does anything, and its fix what was meant and nothing else, or there is rightly none" {
+@test "REQ-C-030 of 202 wrong calls none does anything, and its fix what was meant and nothing else, or there is rightly none" {
 	rm -r commands
 	lua5.4 "$ROOT/tests/repair/matrix.lua" .
 	known
@@ -132,6 +132,10 @@ LUA
 		expect 'sorted(e.data.values()) == ["a", "b"]'
 		rm victims
 	done
+	fixed customer set cus_1 vip
+	expect '"tag" not in e.error.suggestion.split(":")[0]'
+	fixed rollout restart deployment/checkout
+	expect 'e.error.suggestion == "If that is meant, write runner deployment restart checkout"'
 	fixed disk attach a b --mode read-wirte --note "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 	expect '"ghp_" not in str(e.error.get("suggestion"))'
 }

@@ -52,6 +52,25 @@ local COMMANDS = {
 	["member remove"] = { "destructive", "Remove a member", [[{ "email", "string", required = true, description = "An address" }]] },
 	["site publish"] = { "mutating", "Put a site online", [[{ "site", "string", required = true }, { "version", "string" }]] },
 	["page publish"] = { "mutating", "Put a page online", [[{ "page", "string", required = true }]] },
+	["customer update"] = { "mutating", "Change a customer", [[
+		{ "id", "string", positional = true, required = true, pattern = "^cus_[0-9]+$" },
+		{ "newsletter", "boolean", default = true }, { "email", "string", description = "An address" },
+		{ "tag", "array", items = "string", description = "To find it by" }]] },
+	["customer set"] = { "mutating", "Put a customer on a plan", [[
+		{ "id", "string", positional = true, required = true, pattern = "^cus_[0-9]+$" },
+		{ "plan", "enum", values = { "free", "team", "enterprise" } }, { "note", "string", description = "Why" },
+		{ "tag", "array", items = "string", description = "To find it by" }]] },
+	["customer erase"] = { "destructive", "Erase a customer", [[
+		{ "id", "string", positional = true, required = true, pattern = "^cus_[0-9]+$" }, { "orders", "boolean" },
+		{ "reason", "string", description = "Why" }]] },
+	["deployment restart"] = { "mutating", "Restart the pods of a deployment", [[
+		{ "name", "string", positional = true, required = true }, { "cluster", "string", description = "Where it runs" }]] },
+	["deployment scale"] = { "mutating", "Set how many pods there are", [[
+		{ "name", "string", positional = true, required = true, pattern = "^[a-z0-9-]+$" }, { "replicas", "integer", required = true },
+		{ "wait", "boolean" }, { "cluster", "string", description = "Where it runs" }]] },
+	["deployment logs"] = { "safe", "Show what a deployment wrote", [[
+		{ "name", "string", positional = true, required = true }, { "cluster", "string", description = "Where it runs" },
+		{ "lines", "integer", description = "At most" }, { "since", "duration" }]] },
 	["credit add"] = { "mutating", "Add credit to a customer", [[
 		{ "customer", "string", description = "Who" }, { "amount", "string", description = "In euro" },
 		{ "note", "string", description = "Why" }]] },

@@ -23,6 +23,7 @@ def done():
 
 
 def outcome(wrong, right):
+    done()
     answer = call(shlex.split(wrong))
     did = done()
     if right != "-" and answer["ok"]:
