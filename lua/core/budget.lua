@@ -109,6 +109,9 @@ end
 ---@return integer?
 function M.sent(framework, command)
 	local most = M.settle(framework, command)
+	if most then -- what has no room is kept
+		host.send("ATTACH", { state = require("runner.core.own_state").whose() })
+	end
 	return most and (M.may_cut(command.output_schema) and most or -most) or nil
 end
 

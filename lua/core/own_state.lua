@@ -104,12 +104,14 @@ end
 ---@param name string
 ---@return string? path
 ---@return table? about
+---@return string? whose
 function M.answer(name)
-	local dir, digits = M.answers(), name:match "^req_([%dA-Z]+)%.json$" or name:match "^req_([%dA-Z]+)%.txt$"
-		or name:match "^req_([%dA-Z]+)%.%d+%.[%l%d]+$"
-	local about = dir and digits and #digits == 26 and fs.lstat(dir .. "/" .. name)
+	local dir, digits, whose, ending = M.answers(), name:match "^req_([%dA-Z]+)(%-?%x*)%.(.+)$"
+	local known = digits and #digits == 26 and (whose == "" or #whose == 33)
+		and (ending == "json" or ending == "txt" or ending:find "^%d+%.[%l%d]+$")
+	local about = dir and known and fs.lstat(dir .. "/" .. name)
 	if about and about.type == "file" then
-		return dir .. "/" .. name, about
+		return dir .. "/" .. name, about, whose
 	end
 end
 
@@ -122,12 +124,21 @@ function M.is_older(about, age)
 	return old >= age or old < -AHEAD
 end
 
----The path of one that has not expired.
+---What the name of a file of this call has behind its ULID: digests of its project and its subject.
+---@return string
+function M.whose()
+	local scope, digest = require "runner.core.scope", require("runner.ledger").digest
+	return ("-%s%s"):format(digest(scope.project()):sub(1, 16), digest(scope.subject() or ""):sub(1, 16))
+end
+
+---The path of one that has not expired, and that this call sees: of its own project, and under a subject of that one alone.
 ---@param name string
 ---@return string?
 function M.kept_answer(name)
-	local path, about = M.answer(name)
-	return path and not M.is_older(about, M.ANSWERS_KEPT) and path or nil
+	local path, about, whose = M.answer(name)
+	local mine = M.whose()
+	local seen = path and whose:sub(1, 17) == mine:sub(1, 17) and (whose == mine or not require("runner.core.scope").subject())
+	return seen and not M.is_older(about, M.ANSWERS_KEPT) and path or nil
 end
 
 return M

@@ -7,6 +7,8 @@ local fs = require "runner.ctx.fs"
 local host = require "runner.host"
 local media = require "runner.core.media"
 local misuse = require "runner.ctx.misuse"
+local own_state = require "runner.core.own_state"
+local visible = require "runner.core.visible"
 
 local M = {}
 
@@ -72,7 +74,7 @@ function M.checked(spec)
 	spec = type(spec) == "string" and { path = spec } or spec
 	check_keys(spec)
 	local name = spec.name or spec.path and spec.path:match "[^/]+$" or "attachment"
-	if name == "" or #name > NAME_MAX or not utf8.len(name) or name:find "[/%c]" then
+	if name == "" or #name > NAME_MAX or not utf8.len(name) or name:find "[/%c]" or visible.text(name) ~= name then
 		misused("a name is a file's, of at most %d bytes, not %s", NAME_MAX, misuse.shown(name))
 	elseif spec.mime_type and (#spec.mime_type >= NAME_MAX or not spec.mime_type:find(TYPE)) then
 		misused('mime_type is a type such as "image/png", not %s', misuse.shown(spec.mime_type))
@@ -94,7 +96,7 @@ function M.attach(_, spec)
 		too_large(one.name)
 	end
 	sizes[one.name], count, bytes = #one.data, count + (before and 0 or 1), bytes - (before or 0) + #one.data
-	host.send("ATTACH", { name = one.name, format = one.mime_type, text = one.data })
+	host.send("ATTACH", { state = own_state.whose(), name = one.name, format = one.mime_type, text = one.data })
 	return { name = one.name, mime_type = one.mime_type, bytes = #one.data }
 end
 

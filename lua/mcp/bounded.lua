@@ -63,7 +63,7 @@ local function rest_of(content, task)
 	elseif not rest then
 		local text = assert(json.encode(content))
 		kept = kept + 1
-		local name = ("%s.%d.json"):format(attempt.launch.request_id, kept)
+		local name = ("%s%s.%d.json"):format(attempt.launch.request_id, own_state.whose(), kept)
 		local path, why = host.keep(name, text)
 		rest = { of = "answer", bytes = #text, kind = "application/json", path = path or nil, not_kept = not path and why or nil,
 			expires_at = path and os.date("!%Y-%m-%dT%H:%M:%SZ", os.time() + own_state.ANSWERS_KEPT) or nil }
@@ -225,13 +225,15 @@ end
 ---@param bytes string
 ---@param kind string
 ---@return string? uri
+---@return string? why they can't be kept
 function M.uri_of(bytes, kind)
 	if #bytes * 4 // 3 <= room() // 8 then
 		return nil
 	end
 	kept = kept + 1
-	local path = host.keep(("%s.%d.%s"):format(attempt.launch.request_id, kept, kind == "application/json" and "json" or "txt"), bytes)
-	return path and attachments.URI .. path:match "[^/]+$" or nil
+	local path, why = host.keep(("%s%s.%d.%s"):format(attempt.launch.request_id, own_state.whose(), kept,
+		kind == "application/json" and "json" or "txt"), bytes)
+	return path and attachments.URI .. path:match "[^/]+$" or nil, why
 end
 
 -- As much of a text as has room, up to a border between characters.

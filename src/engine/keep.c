@@ -73,7 +73,12 @@ static int open_folder(const char *path)
 	return fd;
 }
 
-/* req_, a ULID, and .json or .txt, or .N and any ending: nothing else is ours. */
+bool keep_is_whose(const char *s)
+{
+	return s[0] == '-' && strspn(s + 1, "0123456789abcdef") == KEEP_WHOSE - 1 && !s[KEEP_WHOSE];
+}
+
+/* req_, a ULID, whose it is, and .json or .txt, or .N and any ending: nothing else is ours. */
 static bool is_ours(const char *name)
 {
 	size_t n = strspn(name, "req_0123456789ABCDEFGHJKMNPQRSTVWXYZ");
@@ -81,6 +86,7 @@ static bool is_ours(const char *name)
 	if (strncmp(name, "req_", 4) != 0 || n != 30 || strcspn(name + 4, "req_") < 26)
 		return false;
 	name += n;
+	name += name[0] == '-' && strspn(name + 1, "0123456789abcdef") == KEEP_WHOSE - 1 ? KEEP_WHOSE : 0;
 	n = name[0] == '.' ? strspn(name + 1, "0123456789") : 0;
 	if (n == 0 || name[1 + n] != '.')
 		return strcmp(name, ".json") == 0 || strcmp(name, ".txt") == 0;

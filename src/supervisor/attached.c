@@ -77,24 +77,26 @@ static const char *ending_of(const char *name)
 
 static void say(struct run *run, const struct one *one, const char *path, const char *why)
 {
-	struct buf text = BUF_INIT;
+	struct buf text = BUF_INIT, name = BUF_INIT;
 
+	text_clean(&name, one->name, strlen(one->name));
 	if (why) {
-		buf_add_fmt(&text, "The attachment %s can't be kept: %s", one->name, why);
+		buf_add_fmt(&text, "The attachment %s can't be kept: %s", buf_cstr(&name), why);
 		run_warn(run, "ATTACHMENT_NOT_KEPT", buf_cstr(&text), NULL);
 	} else if (run->plan.format != FORMAT_JSON && !run->job.is) {
-		notice_plain(run, "attached %s (%zu bytes): %s", one->name, one->content.len, path);
+		notice_plain(run, "attached %s (%zu bytes): %s", buf_cstr(&name), one->content.len, path);
 	}
 	buf_release(&text);
+	buf_release(&name);
 }
 
 static void keep(struct run *run, const struct one *one, int number, struct json_writer *w)
 {
-	const char *why = run->plan.unmask ? "with --unmask it may hold secrets, which no file gets" : NULL;
+	const char *why = NULL; /* --unmask shows tokens in a result; what is secret is hidden in a file as ever */
 	char file[96], path[KEEP_PATH], expires[32];
 
-	snprintf(file, sizeof(file), "%s.%d.%s", run->request_id, number, ending_of(one->name));
-	if (!why && (one->lost || one->content.failed))
+	snprintf(file, sizeof(file), "%s%s.%d.%s", run->request_id, run->whose, number, ending_of(one->name));
+	if (one->lost || one->content.failed)
 		why = one->lost ? "the files of an answer have no room for it" : strerror(ENOMEM);
 	if (!why && keep_write(file, buf_cstr(&one->content), one->content.len, path) < 0)
 		why = keep_reason(errno);

@@ -35,11 +35,11 @@ static size_t most(const struct run *run)
 static const char *keep(struct run *run, const char *s, size_t n, bool is_json, bool first, struct buf *members)
 {
 	struct json_writer w = JSON_WRITER_INIT(members);
-	char name[64], path[KEEP_PATH], expires[32];
+	char name[80], path[KEEP_PATH], expires[32];
 	struct buf hint = BUF_INIT;
 	const char *why = run->plan.unmask ? "with --unmask it may hold secrets, which no file gets" : NULL;
 
-	stpcpy(stpcpy(name, run->request_id), is_json ? ".json" : ".txt");
+	stpcpy(stpcpy(stpcpy(name, run->request_id), run->whose), is_json ? ".json" : ".txt");
 	if (!why && keep_write(name, s, n, path) < 0)
 		why = keep_reason(errno);
 	w.need_comma = true;

@@ -13,6 +13,7 @@
 
 #include "../common/json.h"
 #include "../common/xio.h"
+#include "../engine/keep.h"
 #include "audit.h"
 #include "guard.h"
 #include "job.h"
@@ -245,7 +246,12 @@ static void take_emit(struct taking *t)
 
 static void take_attach(struct taking *t)
 {
-	attached_take(&t->r->attached, t->frame);
+	char *whose = t->run->whose;
+
+	if (!whose[0] && frame_copy(t->frame, F_state, whose, sizeof(t->run->whose))[0] && !keep_is_whose(whose))
+		whose[0] = '\0';
+	if (frame_has(t->frame, F_name))
+		attached_take(&t->r->attached, t->frame);
 }
 
 static void take_text(struct taking *t)

@@ -79,6 +79,7 @@ struct run {
 	struct metas metas;
 	struct audit audit;
 	struct job job; /* a run that its caller has detached */
+	char whose[34]; /* in the names of what is kept: "-" and digests of project and subject (lua/core/own_state.lua); "": nobody's */
 	char cwd[4096]; /* the caller's working directory; "": unknown */
 };
 

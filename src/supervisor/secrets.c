@@ -69,7 +69,7 @@ static uint64_t texts_of(const struct run *run, const struct frame *f)
 		return 0;
 	case FRAME_STEP:
 	case FRAME_ATTACH:
-		return f->has & (texts | BIT(F_name));
+		return f->has & (texts | BIT(F_name) | (f->kind == FRAME_ATTACH ? BIT(F_format) : 0));
 	default:
 		return f->has & texts;
 	}

@@ -81,6 +81,8 @@ kept() {
 		{ data = "x", name = "../x" }|INTERNAL_ERROR|a name is a file
 		{ data = "x", name = "a\nb" }|INTERNAL_ERROR|a name is a file
 		{ data = "x", name = "\xff" }|INTERNAL_ERROR|a name is a file
+		{ data = "x", name = "a\u{9b}31m" }|INTERNAL_ERROR|a name is a file
+		{ data = "x", name = "a\u{202e}gpj.exe" }|INTERNAL_ERROR|a name is a file
 		{ data = "x", name = ("x"):rep(129) }|INTERNAL_ERROR|a name is a file
 		{ data = "x", mime_type = "image" }|INTERNAL_ERROR|mime_type is a type
 		{ data = "x", mime_type = "a/b\r\nc" }|INTERNAL_ERROR|mime_type is a type
@@ -109,9 +111,12 @@ kept() {
 	call PAT=hunter2-secret tell --raw
 	expect 'e["error"]["code"] == "INTERNAL_ERROR" and "secret" in e["error"]["message"]'
 	[ "$(kept)" = 1 ]
-	call PAT=hunter2-secret tell --runner-unmask
-	expect '"--unmask" in e["meta"]["attachments"][0]["not_kept"] and e["warnings"][0]["code"] == "ATTACHMENT_NOT_KEPT"'
-	[ "$(kept)" = 1 ]
+	answers 0 PAT=hunter2-secret tell --runner-unmask
+	expect 'open(e["meta"]["attachments"][0]["path"]).read() == "it is ***" and e["warnings"] == []'
+	[ "$(kept)" = 2 ]
+	body typed 'args = { { "token", "string", secret = true, env = "PAT" } },' <<<'ctx:attach { name = "a.txt", mime_type = "text/" .. args.token, data = "x" }'
+	answers 0 PAT=hunter2-secret typed
+	expect 'e["meta"]["attachments"][0]["mime_type"] == "text/***"'
 }
 
 @test "a folder that can't be written is a warning, and the row says why" {
@@ -167,6 +172,40 @@ with Server() as s:
     assert gone["error"]["code"] == -32602, gone
     for uri in ("runner://answers/../x", "runner://answers/" + "req_" + "0" * 26 + ".1.png", link["uri"] + "?from=9999999", "runner://answers/"):
         assert s.ask("resources/read", {"uri": uri})["error"]["code"] == -32602, uri
+PY
+}
+
+@test "a file of an answer is found by its own project and subject alone, and by who sees all subjects" {
+	echo '{"subject":"one"}' >one.json
+	echo '{"subject":"two"}' >two.json
+	body long <<<'return { text = ("0123456789\n"):rep(9000) }'
+	answers 0 --policy one.json draw
+	cp out.txt drawn.json
+	answers 0 --policy one.json long --max-bytes 4096
+	cp out.txt long.json
+	mkdir -p other/commands
+	echo 'return {}' >other/runner.lua
+	session <<'PY'
+meta = json.load(open("drawn.json"))["meta"]
+paths = [a["path"] for a in meta["attachments"]] + [json.load(open("long.json"))["meta"]["rest"]["path"]]
+def found(policy, **popen):
+    with Server(env={"RUNNER_POLICY": os.path.abspath(policy)} if policy else {}, **popen) as s:
+        return ["result" in s.ask("resources/read", {"uri": "runner://answers/" + os.path.basename(path)}) for path in paths]
+assert found("one.json") == [True] * 3 and found(None) == [True] * 3
+assert found("two.json") == [False] * 3, "of another subject"
+assert found(None, cwd="other") == [False] * 3, "of another project"
+# neither is it by a name that anybody can make of an ID
+plain = ["runner://answers/" + meta["request_id"] + end for end in (".1.png", ".2.md", ".json")]
+with Server(env={"RUNNER_POLICY": os.path.abspath("two.json")}) as s:
+    digests = set()
+    for name in os.listdir("state/runner/answers"):
+        digests.add(name.split("-")[1].split(".")[0])
+    assert len(digests) == 1 and all("error" in s.ask("resources/read", {"uri": uri}) for uri in plain), digests
+    big = s.call("long")["content"][0]["text"]
+    uri = json.loads(big)["meta"]["rest"]["uri"]
+    assert "result" in s.ask("resources/read", {"uri": uri}), uri
+with Server(env={"RUNNER_POLICY": os.path.abspath("one.json")}) as s:
+    assert "error" in s.ask("resources/read", {"uri": uri}), uri
 PY
 }
 
