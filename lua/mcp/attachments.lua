@@ -65,6 +65,19 @@ function M.links(content)
 	return list, bytes
 end
 
+---Why an answer's files aren't all here; nil: they are.
+---@param content table the answer
+---@return string?
+function M.missing(content)
+	for _, one in ipairs(content.meta.attachments or {}) do
+		if not one.uri then
+			return ("The attachment %s can't be kept: %s"):format(one.name, one.not_kept or "it has no path")
+		elseif not own_state.kept_answer(one.uri:match "[^/]+$") then
+			return ("The attachment %s is not here any more"):format(one.name)
+		end
+	end
+end
+
 -- A block that holds the bytes; nil: they are no longer there.
 local function embedded(link)
 	local bytes = fs.read(own_state.kept_answer(link.uri:match "[^/]+$") or "")

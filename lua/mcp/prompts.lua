@@ -49,11 +49,8 @@ end
 
 -- --- one that is a command -------------------------------------------------------------------
 
--- A client has texts only: the value that one spells, by the schema of its argument.
-local READERS = {
-	integer = tonumber, number = tonumber, array = json.decode, object = json.decode,
-	boolean = function(text) return ({ ["true"] = true, ["false"] = false })[text] end,
-}
+-- A client has texts only: the value that one spells, by the schema of its argument. A number is one as on a command line.
+local READERS = tables.add({ array = json.decode, object = json.decode }, require("runner.project.argv_parser").reads)
 
 ---The arguments of a call, of texts.
 ---@param row runner.mcp.Row
@@ -99,7 +96,11 @@ end
 local function messages_of(envelope)
 	local texts, out, room = {}, json.array {}, bounded.room()
 	add_texts(texts, envelope.data)
-	local links = attachments.links(answer.of(envelope).structuredContent)
+	local content = answer.of(envelope).structuredContent
+	local links, why = attachments.links(content), attachments.missing(content)
+	if why then
+		return nil, rpc.fault(rpc.INTERNAL_ERROR, why)
+	end
 	for _, block in ipairs(attachments.blocks(links, room - bounded.size(texts))) do
 		out[#out + 1] = message("user", block)
 	end
@@ -138,6 +139,9 @@ end
 
 -- The command that is a prompt of this name; or the prompt that an example is.
 local function find(server, name)
+	if type(name) ~= "string" then
+		return nil, nil, rpc.fault(rpc.INVALID_PARAMS, "name must be a string")
+	end
 	local rows, fault = server:rows(false)
 	if not rows then
 		return nil, nil, fault
@@ -153,7 +157,7 @@ local function find(server, name)
 			found = { description = example.description, messages = json.array { message("user", { type = "text", text = text_of(row, example) }) } }
 		end
 	end)
-	return nil, found, not found and rpc.fault(rpc.INVALID_PARAMS, "Unknown prompt: " .. tostring(name)) or nil
+	return nil, found, not found and rpc.fault(rpc.INVALID_PARAMS, "Unknown prompt: " .. name) or nil
 end
 
 ---prompts/get.
@@ -172,12 +176,15 @@ end
 -- --- completion ------------------------------------------------------------------------------
 
 local function resource_of(server, uri)
+	if type(uri) ~= "string" then
+		return nil, nil, rpc.fault(rpc.INVALID_PARAMS, "uri must be a string")
+	end
 	for _, row in ipairs(server:rows(false, "resource") or {}) do
 		if row.uri == uri then
 			return row
 		end
 	end
-	return nil, nil, rpc.fault(rpc.INVALID_PARAMS, "Unknown resource template: " .. tostring(uri))
+	return nil, nil, rpc.fault(rpc.INVALID_PARAMS, "Unknown resource template: " .. uri)
 end
 
 local FINDERS = {

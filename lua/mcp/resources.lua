@@ -182,6 +182,11 @@ local READERS = { [attachments.URI] = read_answer, [DOCS] = read_document, [COMM
 
 -- --- those that commands are --------------------------------------------------------------------
 
+-- One part of a path, and no way out of its folder, however it was spelled.
+local function is_one_name(text)
+	return text and utf8.len(text) and not text:find "[/\0]" and text ~= "." and text ~= ".."
+end
+
 -- The arguments that a URI names; nil: it is none of this template's. Each goes on to where what follows it stands first, so
 -- that a long URI takes no longer than its bytes.
 local function arguments_in(template, uri)
@@ -194,7 +199,7 @@ local function arguments_in(template, uri)
 		local stop = from > #template and #uri - #follows + 1 or uri:find(follows, at, true)
 		local value = stop and uri:sub(at, stop - 1) or ""
 		out[name] = not value:find "[/?#]" and value ~= "" and encoding.from_percent(value) or nil
-		if not (out[name] and utf8.len(out[name]) and uri:sub(stop, stop + #follows - 1) == follows) then
+		if not (is_one_name(out[name]) and uri:sub(stop, stop + #follows - 1) == follows) then
 			return nil
 		end
 		at = stop + #follows
@@ -202,16 +207,27 @@ local function arguments_in(template, uri)
 	return at > #uri and out or nil
 end
 
--- The file that the command attaches, or what it returns: a text as it is, anything else as JSON.
-local function content_of(envelope, row)
-	local link = attachments.links(answer.of(envelope).structuredContent)[1]
-	if link then
-		local bytes = attachments.read(link.uri)
-		return bytes, row.mime_type or link.mimeType, link.uri
+-- The file that the command attaches, or what it returns: a text as it is, anything else as JSON. What of it isn't kept is a
+-- failure: nothing else stands for it.
+local function content_of(uri, envelope, row)
+	local content = answer.of(envelope).structuredContent
+	local link, why = attachments.links(content)[1], attachments.missing(content)
+	local bytes, kind, kept
+	if why then
+		return nil, rpc.fault(rpc.INTERNAL_ERROR, why)
+	elseif link then
+		bytes, kind, kept = attachments.read(link.uri), row.mime_type or link.mimeType, link.uri
+	else
+		local data = visible.value(envelope.data)
+		local text = type(data) == "table" and type(data.value) == "string" and next(data, next(data)) == nil and data.value
+		bytes, kind = text or assert(json.encode(data)), row.mime_type or text and "text/plain" or JSON
+		kept, why = bounded.uri_of(bytes, kind)
 	end
-	local data = visible.value(envelope.data)
-	local text = type(data) == "table" and type(data.value) == "string" and next(data, next(data)) == nil and data.value
-	return text or assert(json.encode(data)), row.mime_type or text and "text/plain" or JSON
+	local part = bytes and bounded.part(uri, bytes, kind, 0, kept)
+	if part and why and part.contents[1]._meta then
+		return nil, rpc.fault(rpc.INTERNAL_ERROR, "What a message has no room for can't be kept: " .. why)
+	end
+	return part
 end
 
 ---@return table? result nil: no command is this resource
@@ -221,8 +237,7 @@ local function read_declared(server, uri, r)
 		local arguments = arguments_in(row.uri, uri)
 		local envelope = arguments and server:execute(r, { command = row.command, arguments = prompts.values(row, arguments) })
 		if envelope and envelope.ok then
-			local bytes, kind, kept = content_of(envelope, row)
-			return bytes and bounded.part(uri, bytes, kind, 0, kept or bounded.uri_of(bytes, kind))
+			return content_of(uri, envelope, row)
 		elseif envelope and envelope.error.code ~= "NOT_FOUND" then
 			return nil, prompts.failure(envelope)
 		end

@@ -18,7 +18,7 @@ local BOOLEANS = {
 }
 
 ---@type table<string, fun(text: string): any> how a type reads its text, where not as it takes a value; nil: it can't
-local READ = {
+M.reads = {
 	boolean = function(text) return BOOLEANS[text] end,
 	integer = function(text)
 		local n = text:find("^[+-]?%d+$") and tonumber(text)
@@ -43,7 +43,7 @@ function M.read(row, text, list)
 	if kind == "path" and attempt.place.stands then
 		text = require("runner.core.paths").from(attempt.place.stands, text)
 	end
-	return values.check(row, (READ[kind] or values.take[kind])(text), list)
+	return values.check(row, (M.reads[kind] or values.take[kind])(text), list)
 end
 
 -- A flag of runner's own; the rare ones only for who calls them.

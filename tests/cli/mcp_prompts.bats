@@ -51,6 +51,8 @@ with Server() as s:
     assert [m["content"]["type"] for m in messages] == ["resource", "text"] and messages[0]["content"]["resource"]["text"] == "# A"
     for arguments, code, word in (({}, -32602, "tone"), ({"tone": "rude"}, -32602, "rude"), ({"tone": "kind", "lines": "x"}, -32602, "lines"),
                                   ({"tone": "kind", "no": "x"}, -32602, "no"), ({"tone": "kind", "lines": "0"}, -32603, "nothing to review"),
+                                  ({"tone": "kind", "lines": "0x5"}, -32602, "'0x5'"), ({"tone": "kind", "lines": "1e999"}, -32602, "'1e999'"),
+                                  ({"tone": "kind", "lines": "0x7fffffffffffffffff"}, -32602, "'0x7f"), ({"tone": "kind", "lines": " 5"}, -32602, "' 5'"),
                                   ({"tone": "kind", "lines": "9"}, -32603, "room"), ({"tone": 1}, -32602, "string")):
         error = get(**arguments)["error"]
         assert error["code"] == code and word in error["message"], (arguments, error)
@@ -71,9 +73,11 @@ with Server() as s:
         answer = s.ask("resources/read", {"uri": uri})
         return answer["result"]["contents"][0] if "result" in answer else answer["error"]
     assert read("notes://about") == {"uri": "notes://about", "mimeType": "application/json", "text": '{"version":1}'}
-    assert read("notes://new/a%20b%2Fc.md")["text"] == "a b/c of new"
+    assert read("notes://new/a%20b%3Fc.md")["text"] == "a b?c of new"
     for uri, code in (("notes://new/absent.md", -32602), ("notes://new/broken.md", -32603), ("notes://odd/a.md", -32602), ("notes://new/a/b.md", -32602),
-                      ("notes://new/.md", -32602), ("notes://new/a.mdx", -32602), ("notes://new/%ff.md", -32602), ("notes://new/--help.md", None),
+                      ("notes://new/.md", -32602), ("notes://new/a%2Fb.md", -32602),
+                      ("notes://new/%2fetc%2fpasswd.md", -32602), ("notes://new/..md", -32602), ("notes://new/%2e%2e.md", -32602),
+                      ("notes://new/..%2fx.md", -32602), ("notes://new/a%00.md", -32602), ("notes://new/...md", -32602), ("notes://new/a.mdx", -32602), ("notes://new/%ff.md", -32602), ("notes://new/--help.md", None),
                       ("notes://new/a.md?x", -32602), ("notes://aboutx", -32602)):
         assert read(uri).get("code") == code, (uri, read(uri))
     content, text = read("notes://new/large.md"), ""
@@ -82,6 +86,30 @@ with Server() as s:
         more = content.get("_meta", {}).get("runner/next")
         content = more and read(more)
     assert text == "ü" * 30000
+PY
+}
+
+@test "what of a prompt or a resource can't be kept is a failure with its reason, and nothing else stands for it" {
+	body chart 'mcp = { resource = "chart://sales", mime_type = "image/svg+xml" },' <<<'ctx:attach { name = "c.svg", data = "<svg/>" } return { months = 1 }'
+	body picture 'mcp = "prompt",' <<<'ctx:attach { name = "c.svg", data = "<svg/>" } return "What is wrong in it?"'
+	body large 'mcp = { resource = "large://x" },' <<<'return ("0123456789\n"):rep(20000)'
+	body middle 'mcp = { resource = "middle://x" },' <<<'return ("0123456789\n"):rep(900)'
+	mkdir -p state/runner
+	touch state/runner/answers
+	session <<'PY'
+with Server() as s:
+    for method, params, name in (("resources/read", {"uri": "chart://sales"}, "c.svg"), ("prompts/get", {"name": "picture"}, "c.svg"),
+                                 ("resources/read", {"uri": "large://x"}, "no room")):
+        answer = s.ask(method, params)
+        assert answer.get("error", {}).get("code") == -32603, answer
+        assert name in answer["error"]["message"] and "no folder" in answer["error"]["message"], answer
+    content = s.ask("resources/read", {"uri": "middle://x"})["result"]["contents"][0]
+    assert len(content["text"]) == 9900 and "_meta" not in content, "what has room needs no file"
+    os.remove("state/runner/answers")
+    assert s.ask("resources/read", {"uri": "chart://sales"})["result"]["contents"][0]["text"] == "<svg/>"
+    assert s.ask("prompts/get", {"name": "picture"})["result"]["messages"][0]["content"]["type"] == "resource"
+    more = s.ask("resources/read", {"uri": "large://x"})["result"]["contents"][0]["_meta"]["runner/next"]
+    assert s.ask("resources/read", {"uri": more})["result"]
 PY
 }
 
@@ -110,6 +138,10 @@ with Server() as s:
     assert complete(PROMPT, "tone", "")["total"] == 3 and complete(PROMPT, "strict", "t")["values"] == ["true"]
     assert complete(PROMPT, "lines", "1")["values"] == [] and complete(PROMPT, "pin", "h")["values"] == []
     assert complete(NOTE, "kind", "o")["values"] == ["old"]
+    for ref in ({"type": "ref/prompt", "name": ["a"]}, {"type": "ref/resource", "uri": {}}, {"type": "ref/prompt"}):
+        error = s.ask("completion/complete", {"ref": ref, "argument": {"name": "a", "value": ""}})["error"]
+        assert error["code"] == -32602 and error["message"] in ("name must be a string", "uri must be a string"), error
+    assert s.ask("prompts/get", {"name": {"a": 1}})["error"]["message"] == "name must be a string"
     for ref, name, value in ((PROMPT, "no", ""), ({"type": "ref/prompt", "name": "x"}, "tone", ""), ({"type": "ref/tool", "name": "x"}, "a", ""),
                              ({"type": "ref/resource", "uri": "notes://about"}, "a", ""), ("x", "a", ""), (PROMPT, 1, ""), (PROMPT, "tone", None)):
         assert complete(ref, name, value) == -32602, (ref, name, value)

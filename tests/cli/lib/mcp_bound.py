@@ -114,5 +114,5 @@ with Bounded("--allow", "wipe", elicits=True, tasks=True) as one:
     legacy(one)
     odd(one, False)
 assert set(METHODS) <= set(seen), set(METHODS) - set(seen)
-assert len(METHODS) == 17, METHODS
+assert len(METHODS) == 18, METHODS
 print(dict(seen), file=sys.stderr)
