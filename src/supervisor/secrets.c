@@ -67,9 +67,10 @@ static uint64_t texts_of(const struct run *run, const struct frame *f)
 	case FRAME_AUDIT:
 	case FRAME_TERMINAL: /* its text is secrets_pass()'s */
 		return 0;
-	case FRAME_STEP:
 	case FRAME_ATTACH:
-		return f->has & (texts | BIT(F_name) | (f->kind == FRAME_ATTACH ? BIT(F_format) : 0));
+		return f->has & (texts | BIT(F_name) | BIT(F_format));
+	case FRAME_STEP:
+		return f->has & (texts | BIT(F_name));
 	default:
 		return f->has & texts;
 	}
