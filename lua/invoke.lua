@@ -128,7 +128,7 @@ function M.handed(words)
 	return assert(text)
 end
 
-local PROVED = { asked = true, approved = true, needed = true }
+local PROVED = { asked = true, approved = true, needed = true, declined = true }
 
 ---What proves to a call that these words are ours, where a person has agreed to it: as long as that isn't closed.
 ---@param where string of lua/project/stdin_arguments.lua
@@ -169,8 +169,9 @@ end
 ---no argument of the command can be meant. What `stdin` has is still the command's.
 ---@param words string[] at least one
 ---@param stdin? string
----@param confirmed? boolean|"asked"|"pending"|{id: string, digest: string} a person has confirmed the call, should it be destructive;
----  "asked": for this very call; "pending": no person can be asked; a table: it was kept as this approval
+---@param confirmed? boolean|"asked"|"pending"|"look"|"declined"|{id: string, digest: string} a person has confirmed the call, should it
+---  be destructive; "asked": for this very call; "pending": no person can be asked; "look": one is about to be; "declined": has said no;
+---  a table: it was kept as this approval
 ---@return string stdin of process.start, with reread_stdin: the call may make several attempts
 ---@return table<string, string> env
 ---@return any proof to be closed when the call has ended

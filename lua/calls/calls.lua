@@ -35,7 +35,7 @@ local LATE_MS = 60000 -- behind its limit a call is killed: its supervisor has b
 ---@field timeout_ms? integer as --timeout; default: the command's own
 ---@field max_bytes? integer of its answer, as --max-bytes
 ---@field idempotency_key? string as --idempotency-key
----@field confirmed? boolean|"asked"|"pending"|{id: string, digest: string} as invoke.hand_over_flags takes it: it may be destructive
+---@field confirmed? boolean|string|{id: string, digest: string} as invoke.hand_over_flags takes it: it may be destructive
 ---@field env? table<string, string|false> more of its environment; false: without it
 ---@field cwd? string
 ---@field client? {transport: string, name?: string, version?: string} whom it is made for, for the audit ledger

@@ -15,7 +15,7 @@ local host = require "runner.host"
 ---@field vouched? boolean|"person"|"need"|"caller" a person has confirmed the call, says the caller; "person": was asked about this
 ---  very one; "need": about the one that needs it; "caller": that one is confirmed, perhaps by a flag
 ---@field approved? {id: string, digest: string} a person has approved this call, which waited for that
----@field asks? boolean its client can't ask a person: a --live of its confirms nothing
+---@field asks? "pending"|"look"|"declined" no person has confirmed it (lua/project/stdin_arguments.lua): nor does --live
 
 ---@class runner.Input what a call brings besides its command line; made by lua/project/input.lua
 ---@field value? any the data of a command that declares `stdin`

@@ -138,9 +138,10 @@ local function asked_about(call)
 end
 
 -- By whom: the person at the client, or the server.
-local function refused(server, r, call, why, declined)
+local function refused(server, r, call, why, declined, approval)
 	server:record(r, declined and "declined" or "refused", { command = call.row.command, danger_level = call.row.danger_level,
-		args = confirmations.masked(asked_about(call), call.row.secrets), by = declined and "client" or "server", reason = why })
+		args = confirmations.masked(asked_about(call), call.row.secrets), by = declined and "client" or "server", reason = why,
+		approval = approval })
 	return answer.refusal("CONFIRMATION_REQUIRED", ("'%s' is destructive and was not confirmed: %s"):format(call.row.tool.title, why), {
 		suggestion = "Only the person can confirm it; call it with dry_run to see what it would do",
 	})
@@ -153,16 +154,28 @@ local function identity(call)
 	return assert(json.encode { call.row.command, call.row.stamp or "", call.arguments, call.own })
 end
 
--- The data of a dry run; or the result that the call fails with already.
-local function preview(server, r, call)
-	if call.row.asked == "safe" then -- which has no dry run
-		return nil
+local function tried(server, r, call, confirmed)
+	return execute(server, r, { row = call.row, arguments = call.arguments, own = call.own, dry_run = true }, confirmed)
+end
+
+-- Does it say what a person elsewhere has decided, and what came of that?
+local function is_told(envelope)
+	for _, warning in ipairs(type(envelope.warnings) == "table" and envelope.warnings or {}) do
+		if warning.code == "APPROVED_CALL" then
+			return true
+		end
 	end
-	local envelope = execute(server, r, { row = call.row, arguments = call.arguments, own = call.own, dry_run = true })
-	if not envelope.ok then
+	local e = not envelope.ok and envelope.error or {}
+	return e.code ~= "CONFIRMATION_REQUIRED" and type(e.context) == "table" and e.context.approval ~= nil
+end
+
+-- The data of a dry run; or the result that the call fails with already, or had when it was decided elsewhere.
+local function preview(server, r, call)
+	local envelope = tried(server, r, call, "look")
+	if not envelope.ok or is_told(envelope) then
 		return nil, answer.of(envelope)
 	end
-	return envelope.data
+	return call.row.asked ~= "safe" and envelope.data or nil -- which has no dry run
 end
 
 -- This client can't ask the person: the call is refused, and waits for one elsewhere, or is told what has become of it
@@ -180,8 +193,15 @@ local function run_if_yes(server, r, call, reply)
 		return run(server, r, call, true)
 	elseif rpc.is_object(reply) and reply.action == "cancel" then
 		return (unasked(server, r, call))
+	elseif not rpc.is_object(reply) or reply.action ~= "decline" and reply.action ~= "accept" then
+		return refused(server, r, call, why, true)
 	end
-	return refused(server, r, call, why, true)
+	local envelope = tried(server, r, call, "declined") -- what waits elsewhere is refused, too: unless it has run
+	if is_told(envelope) then
+		return answer.of(envelope)
+	end
+	local context = not envelope.ok and envelope.error.context
+	return refused(server, r, call, why, true, type(context) == "table" and context.approval or nil)
 end
 
 local NO_ROOM = "its arguments have no room in a question to the person"

@@ -47,15 +47,15 @@ local function begin_dry_run(a)
 	end
 end
 
--- Who says so, for the ledger.
-local function agreed(a)
+-- Who says so, for the ledger. approval: what waited elsewhere is decided with it
+local function agreed(a, approval)
 	if not a.project.audit or a.launch.confirmed then -- a retry: the first attempt has said it
 		return nil
 	end
 	local flag = a.framework.confirm_destructive and "--confirm-destructive" or not a.call.vouched and "--live" or nil
-	local approved = a.call.approved
-	local problem = require("runner.core.confirmation").decided("confirmed", { by = approved and "terminal" or flag and "flag" or "client",
-		flag = flag, approval = approved and approved.id })
+	approval = a.call.approved and a.call.approved.id or approval
+	local problem = require("runner.core.confirmation").decided("confirmed", { flag = flag, approval = approval,
+		by = a.call.approved and "terminal" or flag and "flag" or "client" })
 	return problem and { error = problem }
 end
 
@@ -64,8 +64,15 @@ local function confirm(a)
 	local by_live = framework.live and not (a.call.asks or a.policy and not a.policy.confirm_by_flag)
 	local vouched = a.call.vouched and not (a.call.vouched == "caller" and a.policy and (a.policy.asked or not a.policy.confirm_by_flag))
 	if framework.confirm_destructive or by_live or launch.confirmed or vouched or launch.job and a.policy and a.policy.asked then
+		local answer, approval
+		if not a.call.approved and (a.policy or os.getenv "RUNNER_CLIENT") then
+			answer, approval = require("runner.state.pending_calls").settled(a, true)
+		end
+		if answer then
+			return answer
+		end
 		meta("confirmed", true)
-		return agreed(a)
+		return agreed(a, approval)
 	end
 	local asks = launch.person and not framework.non_interactive
 	if asks then
@@ -137,7 +144,13 @@ function M.settle(a)
 	local changed = a.call.approved and require("runner.state.pending_calls").changed(a)
 	if changed then
 		return {}, { error = changed }
+	elseif a.call.asks == "declined" then
+		return {}, require("runner.state.pending_calls").settled(a, false)
 	elseif M.wants_dry_run(a) then
+		local told = a.call.asks == "look" and require("runner.state.pending_calls").answer(a)
+		if told then
+			return {}, told
+		end
 		return { dry_run = true, wrapper = a.command.dry_run and "runner.ctx.dry_run" or false }, begin_dry_run(a)
 	end
 	if a.command.safe_default then

@@ -14,6 +14,8 @@
 --   asked:N       as confirmed:N, and the person was asked about this very call. Of another process than runner: front:N
 --   approved:N:ID:DIGEST  as asked:N; the call waited for that as this approval, and is to be the same call
 --   pending:N     as front:N, and a person has to be asked, who can't be asked here
+--   look:N        as front:N: a person is about to be asked, unless this very call was decided elsewhere
+--   declined:N    as front:N: a person was asked about this very call, and has said no. Of another process than runner: pending:N
 --
 -- In place of the array there may be {"words": [...], "secrets": [...]}: values that are secret to the caller.
 
@@ -23,9 +25,10 @@ local host = require "runner.host"
 
 local M = {}
 
-local IN_FRONT = { front = true, confirmed = true, asked = true, approved = true, pending = true }
+local ASKS = { pending = "pending", look = "look", declined = "declined" }
+local IN_FRONT = require("runner.core.tables").add({ front = true, confirmed = true, asked = true, approved = true }, ASKS)
 local VOUCHED = { asked = "person", approved = "person", needed = "need", agreed = "caller", confirmed = true }
-local UNPROVED = { asked = "front", approved = "front", needed = "agreed" } -- what it is of a process that isn't runner
+local UNPROVED = { asked = "front", approved = "front", needed = "agreed", declined = "pending" } -- of a process that isn't runner
 local FIX = "Unset RUNNER_ARGUMENTS: ctx:call sets it for the command that it calls"
 
 -- The first bytes of fd 0, which are gone for what reads the rest.
@@ -102,7 +105,7 @@ function M.call(argv)
 	table.move(words, 1, #words, first, argv)
 	return { argv = argv, stdin_words = first, has_stdin = has_more, is_call = first == 1,
 		vouched = VOUCHED[where] or false,
-		approved = where == "approved" and { id = id, digest = digest } or nil, asks = where == "pending" }, secrets
+		approved = where == "approved" and { id = id, digest = digest } or nil, asks = ASKS[where] }, secrets
 end
 
 ---The token `-` has arrived for `row`.

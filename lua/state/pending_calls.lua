@@ -84,8 +84,9 @@ local function deciding(a)
 	add("Settings", settings.none and "none" or file, not settings.config and file == root .. "/runner.lua")
 	add("Command file", path, root ~= "" and path ~= nil and path:sub(1, #root + 1) == root .. "/")
 	add("RUNNER_PATH", os.getenv "RUNNER_PATH")
+	local is_task = a.call.vouched == "person" and not a.call.approved -- a server detaches what its client's person has agreed to
 	for _, name in ipairs(tables.sorted_keys(a.parsed.framework_given)) do
-		if a.parsed.framework_given[name] == "flag" and not FORM[name] then
+		if a.parsed.framework_given[name] == "flag" and not FORM[name] and not (is_task and name == "detach") then
 			add("--" .. name:gsub("_", "-"), a.framework[name])
 		end
 	end
@@ -222,6 +223,11 @@ local function is_running(row)
 	return row.state == "approved" and not row.outcome and require("runner.state.idempotency_keys").is_alive(row.owner)
 end
 
+local function runs(a, row)
+	return { error = errors.new("LOCK_HELD", ("'%s' was approved by %s, and runs"):format(a.name, person_of(row)),
+		{ phase = "validation", side_effects = "none", context = { approval = row.id } }) }
+end
+
 local function told(row)
 	if row.state == "rejected" then
 		return no_change(row, "APPROVAL_REJECTED", ("'%s' was rejected by %s%s"):format(attempt.name, person_of(row),
@@ -354,8 +360,7 @@ function M.answer(a)
 	if why then
 		warn(why)
 	elseif row and is_running(row) then
-		return { error = errors.new("LOCK_HELD", ("'%s' was approved by %s, and runs"):format(a.name, person_of(row)),
-			{ phase = "validation", side_effects = "none", context = { approval = row.id } }) }
+		return runs(a, row)
 	end
 	return row and row.state ~= "pending" and told(row) or nil
 end
@@ -385,6 +390,76 @@ function M.refused(a, affected)
 	confirmation.decided("refused", { by = "runner", reason = "a person must confirm it", approval = row.id })
 	notify(row)
 	return waits(row, affected)
+end
+
+-- --- a person who was asked about it elsewhere --------------------------------------------------------
+
+local SETTLE = "UPDATE approvals SET state = ?2, decided_ms = ?3, decided_by = ?4, why = ?5, owner = ?6, told = ?7 WHERE id = ?1"
+local ENDED = "UPDATE approvals SET outcome = ?3, told = 1 WHERE kind = 'call' AND key = ?1 AND owner = ?2 AND state = 'approved'"
+
+-- What waits is decided with this, and by nobody else; what was decided before stays as it is. In one transaction.
+local function settle(db, a, is, yes, owner)
+	local row = last(db, is)
+	if row and row.state == "pending" then
+		local uid, user = require("runner.ledger").user()
+		local by = { by = "client", uid = uid, user = user, trace_id = a.launch.trace_id }
+		db:run(SETTLE, row.id, yes and "approved" or "rejected", host.wall_ms(), assert(json.encode(by)),
+			not yes and "declined where the call was made again" or nil, yes and owner or nil, yes and 0 or 1)
+		return { id = row.id }
+	end
+	local by_person = row and (row.state ~= "rejected" or person_of(row) ~= "default")
+	if by_person and not is_running(row) then
+		db:run("UPDATE approvals SET told = 1 WHERE id = ?", row.id)
+	end
+	return by_person and row or nil
+end
+
+local function has_table()
+	local ok, path = pcall(function()
+		return require("runner.state.database").default_path()
+	end)
+	return ok and fs.lstat(path) ~= nil
+end
+
+-- The answer is this caller's: nobody else is told. A process that ends without it leaves the call in doubt.
+local function note_end(is, owner)
+	attempt.at_end(function(answer)
+		local text = assert(json.encode { ok = answer.success == true, ended_ms = host.wall_ms() })
+		local _, why = guarded(function(db)
+			db:run(ENDED, is.key, owner, text)
+		end)
+		local _ = why and warn(why)
+	end)
+end
+
+---The person at the client of this call, or its flag, has said yes or no: what waits of the same call is decided with that.
+---@param a runner.Attempt
+---@param yes boolean
+---@return runner.Answer? answer of a no; and where it was decided elsewhere before: what has become of it
+---@return string? approval that was decided
+function M.settled(a, yes)
+	local no = not yes and { error = confirmation.required "the person declined" } or nil
+	if not is_for_person(a) or hindrance(a) or not has_table() then
+		return no
+	end
+	local is, owner = identity(a), require("runner.state.idempotency_keys").owner(a.launch.supervisor)
+	local row, why
+	if not a.launch.confirmed then -- else a retry, whose first attempt has done this
+		row, why = guarded(function(db)
+			return settle(db, a, is, yes, owner)
+		end)
+	end
+	if why then
+		return { error = confirmation.required("what waits for a person can't be decided with it: " .. why) }
+	elseif row and row.state and (a.call.vouched == "person" or not yes) then
+		return is_running(row) and runs(a, row) or told(row)
+	elseif yes and (a.launch.confirmed or row and not row.state) then
+		note_end(is, owner)
+	end
+	if no then
+		no.error.context.approval = row and row.id
+	end
+	return no, row and not row.state and row.id or nil
 end
 
 local RUNS = "SELECT owner FROM approvals WHERE id = ? AND kind = 'call' AND digest = ? AND state = 'approved' AND outcome IS NULL"

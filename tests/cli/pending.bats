@@ -3,6 +3,7 @@
 # is tests/fault/person.py, whose terminals were there before what asks.
 
 load lib/workflow
+load lib/mcp
 
 is_later() {
 	[ "$(cut -d ' ' -f 22 /proc/self/stat)" -gt "$1" ]
@@ -606,4 +607,115 @@ except OSError:
 	grep -q '"APPROVED_CALL"' answer
 	effects '1 x'
 	grep '"confirmed"' audit.jsonl | grep -q "\"approval\":\"$id\""
+}
+
+# What a client with forms does: `form(action, **arguments)` calls drop and answers its form; `person(words)` decides at a terminal.
+FORMS='
+import re, socket
+def effects():
+    return open("effects").read().split() if os.path.exists("effects") else []
+def person(*words):
+    with socket.socket(socket.AF_UNIX) as c:
+        c.connect("person.socket")
+        with c.makefile("rw") as f:
+            print(json.dumps({"argv": [os.environ["RUNNER"], *words], "cwd": os.getcwd(), "env": dict(os.environ)}), file=f, flush=True)
+            pid = int(f.readline())
+    until(lambda: not os.path.exists(f"/proc/{pid}/exe"))
+def form(s, action, between=None, **given):
+    s.line({"jsonrpc": "2.0", "id": "f", "method": "tools/call", "params": {"name": "drop", "arguments": given}}) if s.old else None
+    r = s.read() if s.old else s.call("drop", given)
+    reply = {"action": action, "content": {"confirm": True}}
+    if "method" not in r and "requestState" not in r:
+        return r.get("result", r)
+    s.forms += 1
+    if between:
+        between()
+    if s.old:
+        s.line({"jsonrpc": "2.0", "id": r["id"], "result": reply})
+        return s.answer("f")["result"]
+    return s.call("drop", given, requestState=r["requestState"], inputResponses={"confirm": reply})
+def server(era):
+    s = Server("--allow", "drop", elicits=True)
+    s.old, s.forms = era == "2025-11-25", 0
+    if s.old:
+        s.initialize(era)
+    return s
+def waits(s, **given):
+    return re.search("apr_[0-9a-f]+", json.dumps(form(s, "cancel", **given))).group()
+def code(result):
+    return (result["structuredContent"]["error"] or {}).get("code")
+def pending():
+    out = subprocess.run([os.environ["RUNNER"], "approvals", "--format", "json"], stdout=subprocess.PIPE, text=True).stdout
+    return [row["id"] for row in json.loads(out)["data"]]
+def decisions(id):
+    return [(r["decision"], r["by"]) for r in map(json.loads, open("audit.jsonl")) if r["event"] == "decision" and r.get("approval") == id]
+'
+
+@test "what waits is decided with the form of the same call, once: a yes runs it, a no takes it back, and a decision elsewhere holds" {
+	setup_stage
+	sed -i 's/danger_level = "mutating"/danger_level = "destructive", timeout = "10m"/' commands/drop.lua
+	session XDG_STATE_HOME="$PWD/state" <<PY
+$FORMS
+for era in ("2026-07-28", "2025-11-25"):
+    with server(era) as s:
+        x = era + "x"
+        id = waits(s, name=x)
+        assert pending() == [id] and effects().count(x) == 0
+        assert not form(s, "accept", name=x)["isError"] and effects().count(x) == 1
+        assert pending() == [] and ("confirmed", "client") in decisions(id), decisions(id)
+        person("approve", id)
+        assert effects().count(x) == 1, "it ran twice"
+        before = s.forms
+        assert not form(s, "accept", name=x)["isError"] and s.forms == before + 1 and effects().count(x) == 2 # another wish
+        # a no
+        x = era + "no"
+        id = waits(s, name=x)
+        r = form(s, "decline", name=x)
+        assert code(r) == "CONFIRMATION_REQUIRED" and pending() == [] and ("declined", "client") in decisions(id), (r, decisions(id))
+        person("approve", id)
+        assert x not in effects(), "it ran after a no"
+        # decided elsewhere before the form: told, and no form
+        x = era + "told"
+        person("approve", waits(s, name=x))
+        before = s.forms
+        r = form(s, "accept", name=x)
+        assert s.forms == before and r["structuredContent"]["warnings"][0]["code"] == "APPROVED_CALL", r
+        assert effects().count(x) == 1
+        person("reject", waits(s, name=x), "--why=monday")
+        r = form(s, "accept", name=x)
+        assert code(r) == "APPROVAL_REJECTED" and s.forms == before + 1 and effects().count(x) == 1, r
+        # … and while the form is open
+        x = era + "open"
+        for action in ("accept", "decline"):
+            id = waits(s, name=x)
+            had = effects().count(x)
+            r = form(s, action, lambda: person("approve", id), name=x)
+            assert r["structuredContent"]["warnings"][0]["code"] == "APPROVED_CALL" and effects().count(x) == had + 1, (action, r)
+        # a reply that is none decides nothing
+        x = era + "odd"
+        id = waits(s, name=x)
+        form(s, "whatever", name=x)
+        assert pending() == [id]
+        person("reject", id)
+        # what fails is decided, too
+        id = waits(s, name=era + "f", fails=True)
+        assert code(form(s, "accept", name=era + "f", fails=True)) == "UNAVAILABLE" and pending() == []
+        person("approve", id)
+        assert effects().count(era + "f") >= 1 and code(form(s, "decline", name=era + "f", fails=True)) == "CONFIRMATION_REQUIRED"
+        # files that have changed ask anew
+        id = waits(s, name=era + "c")
+        open("runner.lua", "a").write("\n-- " + era + "\n")
+        assert not form(s, "accept", name=era + "c")["isError"] and pending() == []
+        person("approve", id)
+        assert effects().count(era + "c") == 1
+# as a task, which is detached
+with Server("--allow", "drop", elicits=True, tasks=True) as s:
+    s.old, s.forms = False, 0
+    id = waits(s, name="task")
+    task = form(s, "accept", name="task")["taskId"]
+    assert pending() == []
+    until(lambda: s.ask("tasks/get", {"taskId": task})["result"]["status"] == "completed")
+    person("approve", id)
+    assert effects().count("task") == 1
+PY
 }

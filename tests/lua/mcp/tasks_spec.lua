@@ -334,7 +334,7 @@ describe("the tasks of 2025-11-25", function()
 		assert.is_nil(call(c, 2, "wipe", { name = "prod" }))
 		c:line((assert(json.encode { jsonrpc = "2.0", id = c:last().id, result = { action = "decline" } })))
 		assert.equal("failed", c:answer(2).result.task.status)
-		assert.equal(3, #c.calls)
+		assert.same({ 4, "declined", true }, { #c.calls, c.calls[4].confirmed, c.calls[4].dry_run })
 		c = begin()
 		local task = call(c, 1, "wipe", { name = "prod" }).result.task
 		assert.equal("CONFIRMATION_REQUIRED", c:ask(2, "tasks/result", { taskId = task.taskId }).result.structuredContent.error.code)
