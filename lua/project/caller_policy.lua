@@ -339,7 +339,7 @@ function M.refusal(policy, name, path, level)
 	elseif level and policy.max_danger and LEVELS[level] > LEVELS[policy.max_danger] then
 		return "max_danger", ("it is %s, and max_danger is %s"):format(level, policy.max_danger)
 	end
-	local held = policy.confine and not path and require("runner.project.policy_confine").refuses(name)
+	local held = policy.confine and require("runner.project.policy_confine").refuses(name, path, policy)
 	return held and "confine" or nil, held or nil
 end
 
@@ -382,6 +382,20 @@ function M.placed(all, front)
 			if policy.relocate == false then
 				return refused(policy, "relocate", ("--%s is not allowed: its relocate is false"):format((flag:gsub("_", "-"))))
 			end
+		end
+	end
+end
+
+---Why nothing of a project may be run or read.
+---@param all runner.CallerPolicy
+---@param project table
+---@return runner.Error? problem POLICY_INVALID
+function M.unsafe(all, project)
+	for _, policy in ipairs(all.confines and all.list or {}) do
+		local why = policy.confine and require("runner.project.policy_confine").unsafe(policy, project)
+		if why then
+			return invalid(policy.path, ("%s: %s"):format(policy.path, why),
+				"Let it write to a folder without commands and settings, such as one of its own outside the project")
 		end
 	end
 end

@@ -88,11 +88,7 @@ local function inherited()
 	return text ~= "" and (name or text) or nil, file
 end
 
----Take the flags that stand in front of the command's name.
----@param a runner.Attempt
----@return {place?: runner.Place, policy?: runner.CallerPolicy}
----@return runner.Error? problem
-function M.take(a)
+local function take(a)
 	local parsed = args.parse({}, table.move(a.tokens, 1, a.call.in_front, 1, {}))
 	local front = parsed.framework
 	local refused, policy = take_policy(front, parsed.framework_given)
@@ -114,6 +110,19 @@ function M.take(a)
 	local settings = { none = front.no_config, config = config, context = front.context, of = from and file, inherited = from ~= nil or nil }
 	return { policy = policy, place = { came_from = here, cwd = front.cwd and host.getcwd() or nil,
 		settings = next(settings) and settings or nil } }
+end
+
+---Take the flags that stand in front of the command's name. Then nothing of the project has been run.
+---@param a runner.Attempt
+---@return {place?: runner.Place, policy?: runner.CallerPolicy}
+---@return runner.Error? problem
+function M.take(a)
+	local found, problem = take(a)
+	if not problem and found.policy and found.policy.confines then
+		local root, settings = require("runner.project.locate").project_root(), (found.place or {}).settings or {}
+		problem = require("runner.project.caller_policy").unsafe(found.policy, { root = root, file = settings.config })
+	end
+	return found, problem
 end
 
 -- The caller may not know that the variable is set.

@@ -97,7 +97,10 @@ end
 ---@param a runner.Attempt
 ---@return runner.Answer?
 function M.check(a)
-	local entries
+	local unsafe, entries = caller_policy.unsafe(a.policy, a.project), nil
+	if unsafe then
+		return { error = unsafe, early = true }
+	end
 	for _, policy in ipairs(a.project.problem and {} or a.policy.list) do
 		if not policy.inherited and (policy.allow or policy.deny or policy.confirm) then
 			entries = entries or catalog.all(a.project)

@@ -5,6 +5,7 @@
 local attempt = require "runner.core.attempt"
 local bounds = require "runner.core.bounds"
 local fs = require "runner.fs"
+local host = require "runner.host"
 local json = require "runner.json"
 local paths = require "runner.core.paths"
 local tables = require "runner.core.tables"
@@ -17,14 +18,6 @@ M.entered = false -- does the kernel hold this process to it?
 local OPEN = tables.set [[approvals approve audit.list audit.verify completion exec help job.cancel job.list job.logs job.status job.wait
 	manifest mcp.serve mcp.tools policy.check reject several status workflow.cancel workflow.list workflow.logs workflow.show workflow.stats
 	workflow.wait]]
-
----Why a built-in command is refused; nil: it isn't.
----@param name string dot path, perhaps with "self." in front
----@return string? why as the rest of a sentence
-function M.refuses(name)
-	return not OPEN[(name:gsub("^self%.", ""))]
-		and "its confine holds what commands of the project do, and can't hold this one of runner's own" or nil
-end
 
 ---The normal form; nil: it is wrong. Paths are absolute: there is no project that they could start from.
 ---@param v any
@@ -41,32 +34,120 @@ end
 
 -- --- what is wrong with one -----------------------------------------------------------------------
 
-local function overlaps(a, b)
-	a, b = (a .. "/"):gsub("/+", "/"), (b .. "/"):gsub("/+", "/")
-	return a:sub(1, #b) == b or b:sub(1, #a) == a
+local function within(path, folder)
+	return (path .. "/"):gsub("/+", "/"):find((folder .. "/"):gsub("/+", "/"), 1, true) == 1
 end
 
--- What decides about calls, and what is written down of them.
-local function kept()
-	local out, project = {}, attempt.project or {}
-	out["what runner keeps"] = paths.state()
-	out["the audit ledger"] = project.audit and require("runner.project.audit").path(project) or nil
+-- Where a path leads, whether or not it is there; `names` gets each name that is looked up on the way, where it really stands: whoever
+-- can replace one of them, decides what the path is.
+local function walk(path, names, from, links)
+	local dir, left = from or "", links or { 40 }
+	for part in path:gmatch "[^/]+" do
+		local name = dir .. "/" .. part
+		local target = part ~= ".." and part ~= "." and left[1] > 0 and fs.readlink(name)
+		if part == ".." then
+			dir = dir:match "^(.*)/" or ""
+		elseif part ~= "." then
+			names[#names + 1], dir = name, name
+		end
+		if target then
+			left[1] = left[1] - 1
+			dir = walk(target, names, target:sub(1, 1) ~= "/" and name:match "^(.*)/" or "", left)
+		end
+	end
+	return dir
+end
+
+-- May what is written to `folder` become what is read at `path`, or in that?
+local function reaches(folder, path)
+	local names = {}
+	local there = walk(path, names)
+	folder = walk(folder, {})
+	for _, name in ipairs(names) do
+		if name ~= folder and within(name, folder) then
+			return true
+		end
+	end
+	return within(there, folder) or within(folder, there)
+end
+
+-- What is run, or read as settings, before a call is held to anything. Of a project whose settings aren't read yet, what it has anyway.
+local function code(project)
+	local root, out = project.root, { { "runner itself", fs.readlink "/proc/self/exe" } }
+	local function add(what, path, from)
+		out[#out + 1] = { what, paths.absolute(path, from or host.getcwd() or "/") }
+	end
+	for _, name in ipairs(root and { "runner.lua", "runner.lock", "tasks.lua", "commands", "lib", "vendor" } or {}) do
+		add("code of the project", root .. "/" .. name)
+	end
+	for _, dir in ipairs(require("runner.project.folders").list(project.commands and project or nil)) do
+		add("commands", dir)
+		add("modules of commands", ((dir .. "/"):match "^(.*)/commands/" or dir) .. "/lib")
+	end
+	for template in (package.path .. ";" .. package.cpath):gmatch "[^;]+" do
+		add("modules", template:match "^[^?]*":match "^(.*)/" or ".")
+	end
+	local file, all = project.file, { project }
+	for _, name in ipairs(tables.sorted_keys(file and project.contexts or {})) do
+		all[#all + 1] = project.contexts[name]
+	end
+	for _, of in ipairs(file and all or {}) do
+		add("settings", file)
+		for _, name in ipairs(of.dotenv or {}) do
+			add("settings", name, file:match "^(.*)/")
+		end
+		for _, word in ipairs(of.notify or {}) do
+			local _ = word:find "^[^%s]*/[^%s]*$" and add("notify", word, root)
+		end
+	end
 	return out
 end
 
-local function forgeable(policy)
-	local all = kept()
-	all["the policy itself"] = policy.path
-	all["its counts"] = require("runner.state.quotas").key(policy.path, policy.subject, policy.counts) .. ".json"
+-- What decides about calls, and what is written down of them, whichever instance a call names.
+local function kept(policy, others)
+	local state, project = paths.state(), attempt.project or {}
+	local out = { { "what runner keeps", os.getenv "RUNNER_INSTANCE_ID" and state and state:match "^(.*)/instances/[^/]*$" or state },
+		{ "the audit ledger", project.audit and require("runner.project.audit").path(project) or nil } }
+	for _, one in ipairs { policy, table.unpack(others or {}) } do
+		local of = one.path == policy.path and "" or " " .. one.path
+		local key = require("runner.state.quotas").key(one.path, one.subject, one.counts)
+		out[#out + 1] = { of == "" and "the policy itself" or "the policy" .. of, one.path }
+		for _, ending in ipairs { ".json", ".ends", ".lock" } do
+			out[#out + 1] = { of == "" and "its counts" or "the counts of" .. of, key .. ending }
+		end
+	end
+	return out
+end
+
+local function forgeable(policy, all)
 	for _, path in ipairs(policy.confine.write or {}) do
-		for _, what in ipairs(tables.sorted_keys(all)) do
-			for _, of in ipairs { all[what], fs.realpath(all[what]) or all[what] } do
-				if overlaps(fs.realpath(path) or path, of) then
-					return ("confine.write has %s, and with it %s (%s): what is confined could forge that"):format(path, what, all[what])
-				end
+		for _, what in ipairs(all) do
+			if what[2] and reaches(path, what[2]) then
+				return ("confine.write has %s, and with it %s (%s): what is confined could forge that"):format(path, what[1], what[2])
 			end
 		end
 	end
+end
+
+---Why nothing of a project may be run or read: what is confined could have written it. nil: it may.
+---@param policy table
+---@param project table
+---@return string?
+function M.unsafe(policy, project)
+	return forgeable(policy, code(project))
+end
+
+---Why a command is refused before its file is read; nil: it isn't.
+---@param name string dot path, perhaps with "self." in front
+---@param path? string its file; nil: it is built in
+---@param policy table
+---@return string? why as the rest of a sentence
+function M.refuses(name, path, policy)
+	if path then
+		return forgeable(policy, { { "the file of the command", path } })
+	end
+	return not OPEN[(name:gsub("^self%.", ""))]
+		and "its confine holds what commands of the project do, and can't hold this one of runner's own" or nil
 end
 
 ---Why calls can't be held to it; nil: they can.
@@ -75,7 +156,8 @@ end
 function M.problem(policy)
 	local about, missing = bounds.abilities(policy.confine)
 	local absent = bounds.missing_path(policy.confine, "/")
-	local why = absent and absent.message or forgeable(policy)
+	local why = absent and absent.message or forgeable(policy, kept(policy, (attempt.policy or {}).list))
+		or forgeable(policy, code(attempt.project or {}))
 	return missing and { error = bounds.unavailable(about) } or why and { policy = policy, rule = "confine", why = why, invalid = true } or nil
 end
 

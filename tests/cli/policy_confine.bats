@@ -160,6 +160,79 @@ invalid() {
 	[ ! -e out/x ]
 }
 
+@test "nothing that what is confined can write is run or read as settings, whichever way a call would come to it" {
+	mkdir -p commands/db lib far/commands far/lib own/runner/commands env
+	local path
+	ln -s out via
+	for path in "$PWD/commands" "$PWD/commands/db" "$PWD/lib" "$PWD/far/commands" "$PWD/far/lib" "$PWD/own" "$PWD/own/runner/commands" "$PWD/env" "$PWD/runner.lua"; do
+		echo 'return { dotenv = { "env/a", "env/b" }, contexts = { two = { commands = "commands" } }, notify = { "./env/call" } }' >runner.lua
+		policy "{ \"confine\": { \"write\": [\"$PWD/out\", \"$path\"] } }"
+		invalid RUNNER_PATH="$PWD/far/commands" XDG_CONFIG_HOME="$PWD/own" --policy pol/p.json try
+		[[ $(field 'e.error.message') == *"could forge that"* ]]
+		invalid RUNNER_PATH="$PWD/far/commands" XDG_CONFIG_HOME="$PWD/own" --policy pol/p.json help
+		invalid RUNNER_PATH="$PWD/far/commands" XDG_CONFIG_HOME="$PWD/own" policy check pol/p.json
+	done
+	rm runner.lua
+	policy "{ \"confine\": { \"write\": [\"$PWD\"] } }" # no runner.lua is there yet
+	invalid RUNNER_POLICY="$PWD/pol/p.json" help
+	# a folder outside of what runner reads is one again once a call begins there, is told to, or a link leads there
+	policy "{ \"confine\": { \"write\": [\"$PWD/out\"] } }"
+	answers 0 --policy pol/p.json script --text 'mkdir out/commands && echo "os.execute \"touch $PWD/other/x\"" | tee out/commands/pw.lua out/runner.lua out/tasks.lua >out/s.lua'
+	expect 'e.data["status"] == 0'
+	for path in pw help lint s manifest completion; do
+		call --policy pol/p.json --cwd out $path
+		[ "$status" -eq 4 ]
+		call --policy pol/p.json --config out/s.lua $path
+		[ "$status" -eq 4 ]
+		call RUNNER_PATH=out/commands --policy pol/p.json $path
+		[ "$status" -eq 4 ]
+	done
+	(cd out && invalid --policy ../pol/p.json help)
+	ln -s ../out/s.lua commands/s.lua
+	ln -s ../via commands/linked
+	answers 7 --policy pol/p.json s
+	expect 'e.error.context["rule"] == "confine"'
+	answers 7 --policy pol/p.json linked s
+	call --policy pol/p.json lint
+	call --policy pol/p.json help s
+	answers 0 --policy pol/p.json manifest
+	expect '"s" not in e.data["commands"] and "try" in e.data["commands"]'
+	[ -z "$(ls other)" ]
+	answers 0 --policy pol/p.json try
+}
+
+@test "what one policy confines can forge neither the counts nor the file of another" {
+	mkdir -p out/pol
+	echo '{ "allow": { "script": { "max_calls": "2/h" } } }' >out/pol/a.json
+	ln -s "$PWD/out/pol/a.json" pol/link.json
+	held '{ "try": {}, "script": {} }'
+	local of
+	for of in out/pol/a.json pol/link.json; do
+		invalid RUNNER_POLICY="$PWD/pol/p.json:$PWD/$of" script --text 'rm -f out/pol/a.json.counts*'
+		[[ $(field 'e.error.message') == *"out/pol/a.json"* ]] || [[ $(field 'e.error.message') == *"link.json"* ]]
+		invalid RUNNER_POLICY="$PWD/pol/p.json" --policy "$of" script --text true
+	done
+	echo "{ \"counts\": \"$PWD/out\", \"allow\": { \"try\": { \"max_calls\": \"2/h\" }, \"policy check\": {} } }" >pol/c.json
+	invalid RUNNER_POLICY="$PWD/pol/p.json:$PWD/pol/c.json" try
+	invalid RUNNER_POLICY="$PWD/pol/c.json" policy check pol/p.json
+	answers 0 --policy pol/p.json try
+}
+
+@test "a policy is compared where it really is, however it is named" {
+	mkdir -p in/deep/out out/sub
+	policy "{ \"confine\": { \"write\": [\"$PWD/in/deep/out\"] } }"
+	mkdir in/deep/commands
+	cp commands/*.lua in/deep/commands/
+	answers 0 --policy "$PWD/in/deep/out/../../../pol/p.json" --cwd in/deep try
+	(cd in/deep && answers 0 --policy ../../pol/p.json try)
+	# but a name on the way that can be replaced leads where whoever replaces it wants
+	policy "{ \"confine\": { \"write\": [\"$PWD/out\"] } }"
+	invalid --policy out/sub/../../pol/p.json try
+	ln -s "$PWD/pol" out/sub/link
+	invalid --policy out/sub/link/p.json try
+	answers 0 --policy out/../pol/p.json try
+}
+
 @test "each of runner's own commands is one that only reads and calls, or is refused; policy check and --plan explain it" {
 	policy "{ \"confine\": { \"write\": [\"$PWD/out\"], \"network\": false } }"
 	answers 0 manifest
