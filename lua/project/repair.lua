@@ -248,6 +248,16 @@ local function words_of_call(a)
 	return words
 end
 
+-- The project, of which the files of other commands than the called one are only read where its user has not called any before.
+local function unrun(a)
+	local project = a.project
+	local root = project and project.root
+	if not root or a.call.is_call or a.runs_files or host.known(root) or not require("runner.project.unread").holds(root, a) then
+		return project
+	end
+	return tables.add({ unread = true }, project)
+end
+
 ---The failed call, repaired, as a command line; nil: none is safe and sure.
 ---@param a runner.Attempt
 ---@return string?
@@ -259,7 +269,7 @@ function M.command(a)
 	if not argv or not argv[1] or #argv > MOST_TOKENS or call.has_stdin or is_delicate(argv) then
 		return nil
 	end
-	local ok, best, near = pcall(repair, argv, a.project)
+	local ok, best, near = pcall(repair, argv, unrun(a))
 	local lines = {}
 	for i, one in ipairs(ok and (near or { best }) or {}) do
 		if one.line == command_line.line(argv) or not is_open(a, one.line) then

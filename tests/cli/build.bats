@@ -118,7 +118,7 @@ tree_in() {
 	mkdir -p "$1"
 	cp -r "$ROOT/src" "$ROOT/lua" "$ROOT/Makefile" "$1/"
 	mkdir "$1/.ci"
-	cp "$ROOT/.ci/commit" "$ROOT"/.ci/*.mk "$1/.ci/"
+	cp "$ROOT/.ci/commit" "$ROOT/.ci/first.list" "$ROOT"/.ci/*.mk "$1/.ci/"
 	[ ! -e "$ROOT/config.mak" ] || cp "$ROOT/config.mak" "$1/"
 	sed -E 's/.* "(.*)"/\1/' "$ROOT/build/commit.h" >"$1/.commit"
 }
