@@ -47,6 +47,9 @@ local FIELDS = {
 		return { anyOf = json.array { { const = true }, json_shapes.text(),
 			{ type = "array", minItems = 1, maxItems = 20, items = json_shapes.text() } } }
 	end,
+	["Project.notify"] = function()
+		return { anyOf = json.array { json_shapes.text(), { type = "array", minItems = 1, maxItems = 100, items = json_shapes.text() } } }
+	end,
 	["Project.contexts"] = function() return { type = "object", additionalProperties = { ["$ref"] = "#/definitions/Context" } } end,
 	["Project.hosts"] = function()
 		return { type = "object", minProperties = 1, propertyNames = { pattern = HOST, maxLength = 300 },
