@@ -184,7 +184,8 @@ local function conclude(several, part, result)
 		pass_on_warnings(part.name, envelope)
 		take_data(several, row, envelope, #result.stdout)
 		row.error = not envelope.ok and envelope.error or nil
-		row.request_id = type(envelope.meta) == "table" and envelope.meta.request_id or nil
+		local meta = type(envelope.meta) == "table" and envelope.meta or {}
+		row.request_id, row.attachments = meta.request_id, meta.attachments
 	end
 	if row.state == "succeeded" and (envelope or several.on_terminal or result.noted) then
 		note_run(several, part)

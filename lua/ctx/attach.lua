@@ -100,4 +100,31 @@ function M.attach(_, spec)
 	return { name = one.name, mime_type = one.mime_type, bytes = #one.data }
 end
 
+-- Another name, where a file of this one is there already: "chart.png", "chart-2.png".
+local function free_name(name)
+	local stem, ending = name:match "^(.+)(%.[^.]*)$"
+	local free, n = name, 1
+	while sizes[free] do
+		n = n + 1
+		free = ("%s-%d%s"):format(stem or name, n, ending or "")
+	end
+	return free
+end
+
+---Attach what a command has attached that this one has called, since nobody else has its answer.
+---@param name string the command
+---@param list any meta.attachments of its answer
+function M.pass_on(name, list)
+	for _, one in ipairs(type(list) == "table" and not attempt.raw and list or {}) do
+		local ok, raised = pcall(function()
+			M.attach(nil, { name = free_name(one.name), data = fs.read(one.path, BYTES_MAX),
+				mime_type = one.mime_type:find(TYPE) and one.mime_type or nil })
+		end)
+		if not ok and one.path then -- else a warning of its own says so
+			attempt.warn("ATTACHMENT_NOT_KEPT", ("The attachment %s of '%s' is in no answer, and a day at %s: %s"):format(one.name, name,
+				one.path, errors.is(raised) and raised.message or tostring(raised)), { command = name, path = one.path })
+		end
+	end
+end
+
 return M

@@ -180,6 +180,9 @@ function M.invoke(ctx, name, args, more)
 		error(with_the_others(failure(envelope)), 0)
 	end
 	changed = changed or envelope.meta.changed == true
+	if envelope.meta.attachments then
+		require("runner.ctx.attach").pass_on(name, envelope.meta.attachments)
+	end
 	if envelope.data ~= json.null then
 		return envelope.data
 	end

@@ -230,6 +230,26 @@ with Server() as s:
 PY
 }
 
+@test "what a called command attaches is in its caller's answer, and that of several calls in their rows" {
+	body sums 'args = { { "n", "integer", default = 1 } },' <<<'ctx:attach { name = "sum.txt", data = "n is " .. args.n } return { n = args.n }'
+	body both 'needs = { { "sums", n = 7 } },' <<<'ctx:attach { name = "own.txt", data = "own" } for i = 1, 2 do ctx:call("sums", { n = i }) end'
+	answers 0 both
+	expect '[(a["name"], open(a["path"]).read()) for a in e["meta"]["attachments"]] == [("sum.txt", "n is 7"), ("own.txt", "own"), ("sum-2.txt", "n is 1"), ("sum-3.txt", "n is 2")]'
+	expect 'e["warnings"] == []'
+	body fails <<<'ctx:call("sums") error "no"'
+	call fails
+	expect '"attachments" not in e["meta"]'
+	body many <<<'for i = 1, 18 do ctx:call("sums", { n = i }) end'
+	answers 0 many
+	expect 'len(e["meta"]["attachments"]) == 16 and [w["code"] for w in e["warnings"]] == ["ATTACHMENT_NOT_KEPT"] * 2'
+	expect 'all(open(w["context"]["path"]).read().startswith("n is 1") and w["context"]["path"] in w["message"] for w in e["warnings"])'
+	answers 0 + sums + sums --n 2
+	expect '[open(r["attachments"][0]["path"]).read() for r in e["data"]["calls"]] == ["n is 1", "n is 2"] and e["warnings"] == []'
+	printf 'name: w\nsteps:\n  - runner: sums\n    args: { n: 5 }\n' >w.yaml
+	answers 0 workflow run w.yaml
+	[ "$(cat "$(grep -o '/[^" ]*/answers/req_[^" ]*[.]1[.]txt' "$(field 'e["data"]["steps"][0]["logs"][0]')" | head -n 1)")" = "n is 5" ]
+}
+
 @test "the result of a task has them, too" {
 	body slow 'timeout = "10m",' <<<'ctx:attach { name = "a.txt", data = "abc" }'
 	session <<'PY'
