@@ -17,6 +17,7 @@ local locate = require "runner.project.locate"
 local names = require "runner.project.repair_names"
 local tables = require "runner.core.tables"
 local values = require "runner.declare.values"
+local vocabulary = require "runner.project.repair_words"
 
 local M = {}
 
@@ -69,6 +70,17 @@ local function is_refused(found, level)
 	return false
 end
 
+-- What is searched for is no argument of another name.
+local function is_searching(repaired)
+	for _, word in ipairs(repaired) do
+		local flag = word:match "^%-%-([^=]+)"
+		if flag and (flag == "query" or vocabulary.is_same_flag("query", flag)) then
+			return true
+		end
+	end
+	return false
+end
+
 -- What a candidate may be, called with these tokens; true: it is none that a repair may name.
 local function calls_of(one, tokens, project, front)
 	local entry = one.entry
@@ -83,14 +95,14 @@ local function calls_of(one, tokens, project, front)
 		local repaired = proposal.words
 		local all = table.move(repaired, 1, #repaired, #front + 1, table.move(front, 1, #front, 1, {}))
 		local parsed = args.parse(command.args, all, { config = project.config, command = command, in_front = #front })
-		if not parsed.problems[1] and not confirms(all) then
-			local words = table.move(front, 1, #front, 1, {})
+		if not parsed.problems[1] and not confirms(all) and not (one.sought and not is_searching(repaired)) then
+			local made = table.move(front, 1, #front, 1, {})
 			for _, word in ipairs(command_line.name_words(command.name)) do
-				words[#words + 1] = word
+				made[#made + 1] = word
 			end
-			table.move(repaired, 1, #repaired, #words + 1, words)
+			table.move(repaired, 1, #repaired, #made + 1, made)
 			local is_sure = not one.loose or one.loose == "verb" and proposal.sure > 0 and proposal.cost > SURE
-			out[#out + 1] = { words = words, line = command_line.line(words), name = command.name, cost = one.score * proposal.cost,
+			out[#out + 1] = { rest = #repaired, line = command_line.line(made), name = command.name, cost = one.score * proposal.cost,
 				safe = level == "safe", guessed = proposal.guessed, maybe = proposal.dropped or level ~= "safe" and not is_sure }
 		end
 	end
@@ -104,7 +116,9 @@ local function best_of(list, argv, at, project, front)
 		local one = list[i]
 		local made, forbidden = {}, false
 		local next_word = argv[at + one.used]
+		local is_sought = one.entry.name:find "list$" and vocabulary.may_mean(argv[at + one.used - 1], "list")
 		if not one.whole or not next_word or values.is_option(next_word) then
+			one.sought = is_sought and next_word and not values.is_option(next_word)
 			made, forbidden = calls_of(one, without(argv, at, one.used), project, front)
 		end
 		barred = forbidden and math.max(barred, one.score) or barred
@@ -159,7 +173,30 @@ local function behind_flags(argv, at, project)
 	end
 end
 
-local function repair(whole_argv, project)
+-- Words of a question, which name nothing.
+local FILLING = tables.set "the a an of records"
+
+-- How many words there are from the first flag on.
+local function options_of(argv)
+	for i, word in ipairs(argv) do
+		if values.is_option(word) then
+			return #argv - i + 1
+		end
+	end
+	return 0
+end
+
+-- Without those in front of the first flag; nil: there are none.
+local function without_filling(argv)
+	local out, seen = {}, false
+	for _, word in ipairs(argv) do
+		seen = seen or values.is_option(word)
+		out[#out + 1] = (seen or not FILLING[word:lower()]) and word or nil
+	end
+	return out[1] and #out < #argv and out or nil
+end
+
+local function repair(whole_argv, project, is_short)
 	local front, argv = own_in_front(whole_argv)
 	local at = argv[1] and begins_at(argv, project)
 	if not at then
@@ -189,7 +226,7 @@ local function repair(whole_argv, project)
 		list[1] = exact or list[1]
 	end
 	for _, one in ipairs(list) do
-		one.loose = one.loose or in_front
+		one.loose = one.loose or in_front or is_short
 	end
 	return best_of(list, argv, place, project, front)
 end
@@ -269,7 +306,15 @@ function M.command(a)
 	if not argv or not argv[1] or #argv > MOST_TOKENS or call.has_stdin or is_delicate(argv) then
 		return nil
 	end
-	local ok, best, near = pcall(repair, argv, unrun(a))
+	local project = unrun(a)
+	local ok, best, near = pcall(repair, argv, project)
+	local short = without_filling(argv)
+	if short then
+		local again, other = pcall(repair, short, project, true)
+		if again and other and other.safe and other.rest <= options_of(short) then
+			best, near = other, nil
+		end
+	end
 	local lines = {}
 	for i, one in ipairs(ok and (near or { best }) or {}) do
 		if one.line == command_line.line(argv) or not is_open(a, one.line) then

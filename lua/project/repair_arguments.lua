@@ -46,6 +46,7 @@ local FORMAT_FLAGS = tables.set "o out output output-format as"
 local CONFIRMING = tables.set "y f force yes assume-yes auto-approve no-confirm confirm confirm-destructive live"
 local DRY = tables.set "n dry dryrun dry-run simulate what-if whatif preview noop"
 local MOST = tables.set "n max tail head top count first limit max-results max-items page-size per-page num"
+local COUNTS = tables.set "lines limit tail count max top head last max-results page-size"
 local OURS = { q = "quiet", silent = "quiet", v = "verbose", batch = "non-interactive", timeout_ms = "timeout" }
 
 M.confirming = CONFIRMING
@@ -121,7 +122,9 @@ local WAYS = {
 	{ 0.9, loose = true, is = function(name, row) return #name > 4 and row.flag == "name" and name:find "name$" end },
 	{ 0.9, loose = true, is = function(name, row) return search_words.stem(name) == search_words.stem(row.flag) end },
 	{ 0.9, says = true, is = function(name, row)
-		return #name > 1 and not row.section and not ARTICLES[name] and words.is_in(name, row.description)
+		local says = " " .. (row.description or ""):lower()
+		return #name > 1 and not row.section and not ARTICLES[name] and (words.is_in(name, says)
+			or #name > 7 and says:find("%f[%a]" .. name:gsub("%W", "%%%0"):sub(1, 7) .. "%f[%A]") ~= nil) -- percentage: in percent
 	end },
 	{ 0.88, loose = true, is = function(name, row) return #name > 2 and words.is_near(name, row.flag) end },
 	{ 0.88, is = function(name, row) return words.is_used_for(name, row.flag) end },
@@ -199,33 +202,6 @@ local function emit(s, ...)
 	end
 end
 
--- A habit of other tools, which is no argument of the command. Returns whether its value is used; nil: it is none.
-local function foreign(s, name, value)
-	local format = FORMAT_FLAGS[name] and value and FORMATS[value] or FORMATS[name]
-	if format then
-		emit(s, "--format", format)
-		return not FORMATS[name]
-	elseif CONFIRMING[name] and not (s.strict and name == "f" and value) then
-		return false
-	elseif DRY[name] and (name ~= "n" or not value) and has_flag(s, "dry-run") then
-		emit(s, "--dry-run")
-		return false
-	elseif s.strict then
-		return nil
-	elseif MOST[name] and value and value:find "^%d+$" and has_flag(s, "limit") then
-		emit(s, "--limit", value)
-		return true
-	elseif OURS[name] then
-		emit(s, "--" .. OURS[name])
-		return false
-	elseif MOST[name] and value and value:find "^%d+$" then
-		s.cost, s.dropped = s.cost * 0.5, true -- more than was asked for, where nothing says how much
-		return true
-	end
-end
-
-local TRUE, FALSE = tables.set "true yes 1 on", tables.set "false no 0 off"
-
 -- Take a value for a row, by its name or for its place: true; nil: it can't be one.
 local function put(s, row, value, is_place)
 	value = value and reads.read(s, row, row.section and row.name == "format" and FORMATS[value:lower()] or value)
@@ -242,6 +218,50 @@ local function put(s, row, value, is_place)
 	end
 	return true
 end
+
+local function waits(text)
+	return words.is_in("wait", text) and not words.negates(text) and not text:find "n't"
+end
+
+-- The arguments that say how many.
+local function counts(s)
+	local found = {}
+	for _, row in ipairs(s.command.args) do
+		found[#found + 1] = row.type == "integer" and COUNTS[row.flag] and free(s, row) and row or nil
+	end
+	return found
+end
+
+-- A habit of other tools, which is no argument of the command. Returns whether its value is used; nil: it is none.
+local function foreign(s, name, value)
+	local format = FORMAT_FLAGS[name] and value and FORMATS[value] or FORMATS[name]
+	if format then
+		emit(s, "--format", format)
+		return not FORMATS[name]
+	elseif CONFIRMING[name] and not (s.strict and name == "f" and value) then
+		return false
+	elseif DRY[name] and (name ~= "n" or not value) and has_flag(s, "dry-run") then
+		emit(s, "--dry-run")
+		return false
+	elseif (name == "wait" or name == "watch") and (waits(s.command.description) or name == "wait" and not s.strict) then
+		return false -- it does anyway
+	elseif s.strict then
+		return nil
+	elseif MOST[name] and value and value:find "^%d+$" and sole(counts(s)) then
+		return put(s, sole(counts(s)), value)
+	elseif MOST[name] and value and value:find "^%d+$" and has_flag(s, "limit") then
+		emit(s, "--limit", value)
+		return true
+	elseif OURS[name] then
+		emit(s, "--" .. OURS[name])
+		return false
+	elseif MOST[name] and value and value:find "^%d+$" then
+		s.cost, s.dropped = s.cost * 0.5, true -- more than was asked for, where nothing says how much
+		return true
+	end
+end
+
+local TRUE, FALSE = tables.set "true yes 1 on", tables.set "false no 0 off"
 
 local function put_boolean(s, row, text, negated)
 	if text and not TRUE[text:lower()] and not FALSE[text:lower()] then
@@ -335,6 +355,15 @@ local function has_place(s)
 	end
 end
 
+-- "a,b" and ["a","b"] are two.
+local function members(text)
+	local list, out = text:match "^%[(.*)%]$" or text, {}
+	for one in list:gmatch "[^,]+" do
+		out[#out + 1] = (one:match "^%s*(.-)%s*$":gsub('^"(.*)"$', "%1"))
+	end
+	return out
+end
+
 -- An option; returns how many words it has taken, and which argument has the last; nil: it is not clear what was meant.
 local function option(s, token, name, value, after)
 	local next_value, used = value or after and not values.is_option(after) and after or nil, nil
@@ -377,6 +406,15 @@ local function option(s, token, name, value, after)
 		return put_boolean(s, row, value or takes and after or nil, negated) and (takes and 2 or 1)
 	end
 	s.sure = s.sure + (spelt == true and not row.section and 1 or 0)
+	if row.type == "array" and next_value
+		and (words.is_plural(plain(name), row.flag) and not next_value:find "[%s{]" or not reads.read(s, row, next_value)) then
+		for _, one in ipairs(members(next_value)) do
+			if one:find '"' or not put(s, row, one) then
+				return nil
+			end
+		end
+		return value and 1 or 2
+	end
 	return put(s, row, next_value) and (value and 1 or 2), row
 end
 
@@ -560,7 +598,7 @@ local function take(s, tokens)
 		elseif name and s.strict and s.has_places and not values.is_option(token) then
 			named[#named + 1] = { name = name, value = value }
 		elseif token == "--" then
-			plain_only = true
+			plain_only = spelling(s, tokens[i + 1] or "") ~= true or has_place(s)
 		else
 			if not name then
 				name, value = token:match "^%-%-?([^=]+)=?(.*)$"

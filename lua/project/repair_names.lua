@@ -28,6 +28,8 @@ local function likeness(typed, word, is_verb)
 		return 0.95, is_verb -- "migrations" are no "migrate"
 	elseif words.is_same_verb(typed, word) then
 		return 0.72
+	elseif is_verb and words.may_mean(typed, word) then
+		return LOOSELY, "verb"
 	elseif words.negates(typed) or words.negates(word) then
 		return 0
 	elseif words.is_misspelt(typed, word) and not words.is_verb(typed) then
@@ -165,7 +167,8 @@ local function reading(typed, entry, of, is_group)
 		end
 	end
 	local generic = left_out and #typed == 1 and (words.is_verb(typed[1]) or m.score < 0.85)
-	return score, { named = is_named, loose = all or generic or loose, bare = bare, whole = all or generic and m.score < 0.85 }
+	return score, { named = is_named, loose = all or generic or loose, bare = bare,
+		whole = all or generic and (m.score < 0.85 or own[#own] == "list") }
 end
 
 ---@class runner.Candidate

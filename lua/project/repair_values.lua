@@ -63,6 +63,14 @@ local function joined(text)
 	return first and rest:gsub(",%d%d%d", "") == "" and text:gsub(",", "") or nil
 end
 
+-- "50GB" of what is said to be in GB, and "25%" of what is in percent.
+local function without_unit(row, text)
+	local number, unit = text:match "^(%d+)%s?([%a%%]+)$"
+	local says = number and (row.flag .. " " .. (row.description or "")):lower()
+	return number and (says:find(unit == "%" and "percent" or "%f[%w]in " .. unit:gsub("%%", ""):lower() .. "%f[%W]")
+		or unit:find "^%a%a+$" and says:find("%-" .. unit:lower() .. " ")) and number
+end
+
 ---The values that a row allows; nil: any.
 ---@param s table the state of a repair
 ---@param row table
@@ -79,6 +87,7 @@ end
 function M.read(s, row, text)
 	local list, kind = M.listed(s, row), row.items or row.type
 	local trimmed = (list or kind == "integer" or not s.strict) and text:match "^%s*(.-)%s*$" or text
+	trimmed = kind == "integer" and without_unit(row, trimmed) or trimmed
 	local number = kind == "integer" and (joined(trimmed) or not s.strict and trimmed:gsub("^#", "")) or trimmed
 	for _, candidate in ipairs { text, trimmed, number, kind == "duration" and duration_of(text) or trimmed,
 		list and (same_of(trimmed, list) or not s.strict and one_of(trimmed, list)) or trimmed } do

@@ -141,6 +141,17 @@ for _, line in ipairs { "cp copy", "mv move rename", "rm delete remove destroy d
 	end
 end
 
+-- What is said for a verb where there is no other: what it may mean.
+local ALSO = { search = "list", find = "list", query = "list", email = "send", mail = "send", cancel = "void", on = "enable",
+	off = "disable" }
+
+---@param typed string
+---@param word string
+---@return boolean
+function M.may_mean(typed, word)
+	return ALSO[typed] == word
+end
+
 ---@param word string
 ---@return boolean
 function M.is_verb(word)

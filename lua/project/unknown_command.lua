@@ -207,7 +207,7 @@ local function anywhere(words, list, project)
 		return run
 	end
 	local habit = flag_errors.word(words)
-	local sure = turned_round(words, by_names(list), list) or not habit and in_groups(words[1], list)
+	local sure = turned_round(words, by_names(list), list) or (not habit or not words[2]) and in_groups(words[1], list)
 	if sure then
 		return sure
 	end
