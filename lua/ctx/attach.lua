@@ -1,6 +1,7 @@
 -- attach: ctx:attach: an image, a report or any other file beside the result. The supervisor keeps it once the answer is a
 -- success, so that nothing stays of an attempt that fails. Loaded on first use.
 
+local attached = require "runner.core.attached"
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
 local fs = require "runner.ctx.fs"
@@ -95,8 +96,16 @@ function M.attach(_, spec)
 	if not before and count == COUNT_MAX or bytes - (before or 0) + #one.data > BYTES_MAX then
 		too_large(one.name)
 	end
+	local at = before and 1 or count + 1
+	while before and attached.list[at].name ~= one.name do
+		at = at + 1
+	end
+	attached.list[at] = { name = one.name, mime_type = one.mime_type }
 	sizes[one.name], count, bytes = #one.data, count + (before and 0 or 1), bytes - (before or 0) + #one.data
 	host.send("ATTACH", { state = own_state.whose(), name = one.name, format = one.mime_type, text = one.data })
+	if attached.is_recorded then -- by `cleanup`
+		attempt.warn("ATTACHMENT_NOT_KEPT", ("A call that is repeated with this idempotency key won't have %s"):format(one.name))
+	end
 	return { name = one.name, mime_type = one.mime_type, bytes = #one.data }
 end
 

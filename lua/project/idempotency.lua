@@ -45,9 +45,11 @@ local function take(a)
 	claimed = { db = db, id = id, owner = owner }
 end
 
--- What the first call returned, with the effect of this one.
+-- What the first call returned and attached, with the effect of this one. The files are a line of their own.
 local function answer_of(row)
-	local data = json.decode(row.data or EMPTY)
+	local text, files = (row.data or EMPTY):match "^([^\n]*)\n?(.*)$"
+	local data = json.decode(text)
+	require("runner.core.attached").again(files ~= "" and json.decode(files) or nil)
 	host.send("META", { name = "idempotency_hit", data = "true" }, true)
 	if data == nil or data == json.null then
 		data = {}
@@ -90,8 +92,14 @@ local function finish(a, answer)
 		local data = attempt.wrap(answer.data)
 		data = a.mask and a.mask(data) or data
 		local text = data == nil and EMPTY or json.encode(data, { max = 16 << 20, envelope = true })
+		local attached = require "runner.core.attached"
+		if text and attached.list[1] then
+			local files = a.mask and a.mask(attached.list) or attached.list
+			text = text .. "\n" .. assert(json.encode(attached.rows(a.launch.request_id, files)))
+		end
 		if text then -- else the call fails after it has changed something
 			idempotency_keys.finish(held.db, held.id, held.owner, "done", text)
+			attached.is_recorded = true
 		end
 	elseif answer.error and is_harmless(a, answer.error) then
 		idempotency_keys.finish(held.db, held.id, held.owner, "free")

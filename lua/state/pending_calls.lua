@@ -210,6 +210,7 @@ local function outcome(row)
 	for name, value in pairs(envelope.meta or {}) do
 		host.send("META", { name = name, data = json.encode(value, { envelope = true }) }, true)
 	end
+	require("runner.core.attached").again(envelope.attachments)
 	local e = envelope.error
 	if envelope.ok then
 		return { success = true, data = envelope.data }

@@ -260,3 +260,35 @@ with Server(tasks=True) as s:
     assert content[1]["resource"]["text"] == "abc", content
 PY
 }
+
+@test "a call that is repeated with its idempotency key has the files of the first, as its own; what is gone is said" {
+	command_file pack <<-'LUA'
+		return { description = "x", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = true, side_effects = "none" } },
+			args = { { "token", "string", secret = true, env = "PAT" } },
+			run = function(args, ctx)
+				ctx:attach { name = "a.txt", data = "first" }
+				ctx:attach { name = "b.tar.gz2longending", data = "\0\xff" }
+				ctx:attach { name = "is-" .. (args.token or "") .. ".md", data = "it is " .. (args.token or "") }
+				ctx:attach { name = "a.txt", data = "second", mime_type = "text/x-a" }
+				return { effect = "created" }
+			end }
+	LUA
+	answers 0 PAT=hunter2-secret pack --idempotency-key k
+	expect '"idempotency_hit" not in e["meta"] and len(e["meta"]["attachments"]) == 3'
+	cp out.txt first.txt
+	answers 0 PAT=hunter2-secret pack --idempotency-key k
+	expect 'e["meta"]["idempotency_hit"] and e["data"] == {"effect": "noop"} and e["warnings"] == []'
+	expect '[(a["name"], a["mime_type"], open(a["path"], "rb").read()) for a in e["meta"]["attachments"]] == [("a.txt", "text/x-a", b"second"), ("b.tar.gz2longending", "application/octet-stream", b"\0\xff"), ("is-***.md", "text/markdown", b"it is ***")]'
+	expect '{e["meta"]["request_id"] in a["path"] for a in e["meta"]["attachments"]} == {True}'
+	rm "$(python3 -c 'import json; print(json.load(open("first.txt"))["meta"]["attachments"][0]["path"])')"
+	answers 0 PAT=hunter2-secret pack --idempotency-key k
+	expect '[a["name"] for a in e["meta"]["attachments"]] == ["b.tar.gz2longending", "is-***.md"]'
+	expect '[(w["code"], "a.txt" in w["message"]) for w in e["warnings"]] == [("ATTACHMENT_NOT_KEPT", True)]'
+	command_file late <<-'LUA'
+		return { description = "x", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = true, side_effects = "none" } },
+			cleanup = function(ctx) ctx:attach { name = "late.txt", data = "x" } end, run = function() return { effect = "created" } end }
+	LUA
+	answers 0 late --idempotency-key k
+	expect 'e["meta"]["attachments"][0]["name"] == "late.txt" and "won'"'"'t have late.txt" in e["warnings"][0]["message"]'
+	! grep -rq hunter2 state || false
+}

@@ -618,7 +618,7 @@ def person(*words):
     with socket.socket(socket.AF_UNIX) as c:
         c.connect("person.socket")
         with c.makefile("rw") as f:
-            print(json.dumps({"argv": [os.environ["RUNNER"], *words], "cwd": os.getcwd(), "env": dict(os.environ)}), file=f, flush=True)
+            print(json.dumps({"argv": [os.environ["RUNNER"], *words], "cwd": os.getcwd(), "env": {k: v for k, v in os.environ.items() if k != "RUNNER_POLICY"}}), file=f, flush=True)
             pid = int(f.readline())
     until(lambda: not os.path.exists(f"/proc/{pid}/exe"))
 def form(s, action, between=None, **given):
@@ -717,5 +717,41 @@ with Server("--allow", "drop", elicits=True, tasks=True) as s:
     until(lambda: s.ask("tasks/get", {"taskId": task})["result"]["status"] == "completed")
     person("approve", id)
     assert effects().count("task") == 1
+PY
+}
+
+@test "what an approved call attached is told with its outcome, to a client of MCP, too; what is gone is said" {
+	setup_stage
+	command_file drop <<-'LUA'
+		return { description = "Drop", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			run = function(args, ctx)
+				ctx:attach { name = "a.txt", data = "what it did" }
+				ctx:attach { name = "empty.bin", data = "" }
+				return { effect = "deleted" }
+			end }
+	LUA
+	asks
+	person approve "$id"
+	call --policy p.json drop
+	envelope 0
+	expect '[(a["name"], open(a["path"]).read()) for a in e.meta["attachments"]] == [("a.txt", "what it did"), ("empty.bin", "")]'
+	expect '[w["code"] for w in e.warnings] == ["APPROVED_CALL"]'
+	session XDG_STATE_HOME="$PWD/state" RUNNER_POLICY="$PWD/p.json" <<PY
+$FORMS
+for gone in (False, True):
+    with Server("--allow", "drop") as s:
+        s.initialize()
+        ask = lambda: s.ask("tools/call", {"name": "drop", "arguments": {}}, modern=False)["result"]
+        person("approve", re.search("apr_[0-9a-f]+", json.dumps(ask())).group())
+        if gone:
+            for name in os.listdir("state/runner/answers"):
+                os.unlink("state/runner/answers/" + name)
+        result = ask()
+        codes = [w["code"] for w in result["structuredContent"]["warnings"]]
+        assert not result["isError"], result
+        if gone:
+            assert codes.count("ATTACHMENT_NOT_KEPT") == 2 and len(result["content"]) == 1, result
+        else:
+            assert codes == ["APPROVED_CALL"] and [b["resource"].get("text") for b in result["content"][1:]] == ["what it did", ""], result
 PY
 }

@@ -116,7 +116,7 @@ local function answer_of_call(db, gate, call)
 	local meta = envelope.meta or {}
 	local ok, raised = pcall(db.called, db, gate.id, { ok = envelope.ok, data = envelope.data, error = envelope.error,
 		warnings = envelope.warnings, meta = { truncated = meta.truncated, truncation_hint = meta.truncation_hint, rest = meta.rest,
-			pagination = meta.pagination }, ended_ms = host.wall_ms() })
+			pagination = meta.pagination }, attachments = meta.attachments, ended_ms = host.wall_ms() })
 	if not ok then
 		attempt.warn("CALL_NOT_KEPT", ("What came of %s can't be kept: the caller is told that it is in doubt: %s"):format(gate.id,
 			errors.normalise(raised).message))
