@@ -310,13 +310,25 @@ local function ask(db, is, affected, text)
 	return asked
 end
 
+local held -- the database, open since before the command is confined
+
+local function release()
+	if held then
+		held:close()
+		held = nil
+	end
+end
+
 -- Nothing runs where the table can't be read or written: the call is refused as any other.
-local function guarded(f)
+local function guarded(f, keep)
 	local ok, row, why, cancelled = host.protect(function()
 		local database = require "runner.state.database"
-		local db = database.writer(database.default_path())
+		local db = held or database.writer(database.default_path())
+		held = db
 		local done, found, because = pcall(db.write, db, f, db)
-		db:close()
+		if not (keep and done) then
+			release()
+		end
 		if not done then
 			error(found, 0)
 		end
@@ -444,20 +456,19 @@ function M.settled(a, yes)
 		return no
 	end
 	local is, owner = identity(a), require("runner.state.idempotency_keys").owner(a.launch.supervisor)
-	local row, why
-	if not a.launch.confirmed then -- else a retry, whose first attempt has done this
-		row, why = guarded(function(db)
-			return settle(db, a, is, yes, owner)
-		end)
-	end
+	local row, why = guarded(function(db)
+		return not a.launch.confirmed and settle(db, a, is, yes, owner) or nil -- of a retry the first attempt has done this
+	end, yes)
 	if why then
 		return { error = confirmation.required("what waits for a person can't be decided with it: " .. why) }
-	elseif row and row.state and (a.call.vouched == "person" or not yes) then
-		return is_running(row) and runs(a, row) or told(row)
 	elseif yes and (a.launch.confirmed or row and not row.state) then
 		note_end(is, owner)
+	else
+		release()
 	end
-	if no then
+	if row and row.state and (a.call.vouched == "person" or not yes) then
+		return is_running(row) and runs(a, row) or told(row)
+	elseif no then
 		no.error.context.approval = row and row.id
 	end
 	return no, row and not row.state and row.id or nil

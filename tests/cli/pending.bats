@@ -755,3 +755,37 @@ for gone in (False, True):
             assert codes == ["APPROVED_CALL"] and [b["resource"].get("text") for b in result["content"][1:]] == ["what it did", ""], result
 PY
 }
+
+@test "a call that ran with its form ends in no doubt though it is confined; one that was killed is in doubt" {
+	setup_stage
+	touch effects
+	sed -i 's/danger_level = "mutating"/danger_level = "destructive", confine = { write = { "effects" }, required = false }/' commands/drop.lua
+	session XDG_STATE_HOME="$PWD/state" <<PY
+$FORMS
+with server("2026-07-28") as s:
+    id = waits(s, name="x")
+    r = form(s, "accept", name="x")
+    assert not r["isError"] and r["structuredContent"]["warnings"] == [], r
+    assert pending() == [] and effects() == ["x"]
+    before = s.forms
+    r = form(s, "accept", name="x")
+    assert not r["isError"] and s.forms == before + 1 and effects() == ["x", "x"], r
+# one whose end nobody saw is in doubt: while it goes nothing runs beside it, and afterwards that is said, once
+with server("2026-07-28") as s, server("2026-07-28") as other:
+    waits(s, name="slow")
+    r = s.call("drop", {"name": "slow"})
+    s.request("tools/call", {"name": "drop", "arguments": {"name": "slow"}, "requestState": r["requestState"], "inputResponses": YES})
+    until(lambda: "slow" in effects())
+    assert code(form(other, "accept", name="slow")) == "LOCK_HELD"
+    import sqlite3
+    def owner():
+        with sqlite3.connect("state/runner/runs.db") as db:
+            return db.execute("SELECT owner FROM approvals WHERE outcome IS NULL").fetchone()[0]
+    supervisor = int(owner().split()[0])
+    os.kill(supervisor, signal.SIGKILL)
+    until(lambda: not os.path.exists(f"/proc/{supervisor}/exe"))
+    assert code(form(other, "accept", name="slow")) == "IN_DOUBT" and other.forms == 0
+    assert "requestState" in other.call("drop", {"name": "slow"}) and effects().count("slow") == 1
+PY
+	[ "$(sql 'select outcome from approvals' | grep -c '"ok":true')" = 1 ]
+}
