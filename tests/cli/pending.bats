@@ -431,6 +431,16 @@ outcome_of() {
 	grep -q '"isError":false' answer
 	grep -q APPROVED_CALL answer
 	effects "$(printf '1 by exec\n1 by mcp')"
+	# a call that its client may make after all decides what waits of it
+	exec_drop() {
+		printf '{"_cmd":"drop","name":"allowed"}\n' | env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" exec --ignore-errors "$@" >answer || true
+	}
+	exec_drop
+	id=$(grep -o 'apr_[0-9a-f]*' answer | head -n 1)
+	[ -n "$id" ]
+	exec_drop --allow drop
+	person approve "$id"
+	effects "$(printf '1 allowed\n1 by exec\n1 by mcp')"
 }
 
 @test "notify of the project calls somebody, once for what waits, in bounded time; what becomes of it is a warning, and nothing else" {
