@@ -32,6 +32,14 @@ function M.matches(id, text)
 	return id:sub(1, #text) == text or bare:sub(1, #text) == text or #text >= M.LEAST_END and id:sub(-#text) == text
 end
 
+---A call of ours that somebody else can make about a record of this one: in the same instance, which their environment may not name.
+---@param words string
+---@return string
+function M.call(words)
+	local id = os.getenv "RUNNER_INSTANCE_ID"
+	return ("runner %s%s"):format(id and id:find "^%w[%w_-]*$" and ("--instance-id %s "):format(id) or "", words)
+end
+
 -- What the key of a step of a workflow says (docs/workflows/steps.md): which steps it is inside, and at its end the
 -- rounds that it ran in, such as @2 or @2@1 (lua/workflow/run/resumed_results.lua writes them).
 

@@ -50,7 +50,7 @@ M.rows = {
 		.. "and whose jobs and runs they see" },
 	{ name = "RUNNER_JOB", description = "Set for a job: its folder" },
 	{ name = "RUNNER_ASKERS", description = "Set for a job: who has started it, and may approve nothing that it asks" },
-	{ name = "RUNNER_APPROVAL", description = "Set for the notify steps of an approve step: the ID of what a person is asked" },
+	{ name = "RUNNER_APPROVAL", description = "Set for `notify`, of runner.lua and of an approve step: the ID of what a person is asked" },
 	{ name = "AGENT_CALL_BUDGET_MS", description = "Milliseconds within which a call of a command with interruption answers (30000)" },
 	{ name = "RUNNER_NEEDS", description = "Set for commands that another one needs: where they note that they have run, and who needs them" },
 	{ name = "RUNNER_TERMINAL", description = "Set for calls of ours at a terminal: own, as ours; lines, for colours and width" },

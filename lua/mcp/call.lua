@@ -7,6 +7,7 @@ local confirmations = require "runner.mcp.confirmations"
 local era = require "runner.mcp.era"
 local json = require "runner.json"
 local listing = require "runner.mcp.listing"
+local reference = require "runner.core.reference"
 local rpc = require "runner.mcp.rpc"
 local speech = require "runner.mcp.speech"
 local tables = require "runner.core.tables"
@@ -228,7 +229,7 @@ local function modern(server, r, call)
 		end
 		local id = (e.context or {}).approval -- in the message, too: a client may pass on nothing else
 		return nil, rpc.fault(rpc.MISSING_CAPABILITY, ("'%s' is destructive: the person has to be asked%s"):format(call.row.tool.title,
-			id and (". %s waits for one: runner approve %s"):format(id, id) or ""),
+			id and (". %s waits for one: %s"):format(id, reference.call("approve " .. id)) or ""),
 			{ requiredCapabilities = { elicitation = { form = {} } }, approval = id, suggestion = e.suggestion })
 	elseif not state then
 		return ask_again(server, r, call)

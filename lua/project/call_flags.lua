@@ -149,7 +149,7 @@ function M.take(a)
 	if framework.schema_version then
 		found.older, problems[#problems + 1] = older_form(a.command, framework.schema_version)
 	end
-	if framework.instance_id then
+	if framework.instance_id and not (a.policy and a.policy.together) then -- else it is refused, and that is where all of it is
 		take_instance(framework.instance_id)
 	end
 	local interval = framework.heartbeat_interval

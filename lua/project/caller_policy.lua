@@ -58,6 +58,8 @@ end
 ---@field spent? fun(id: string, micros: integer) what it has cost
 ---@field asks fun(name: string, path?: string): boolean is a person asked before a call of this command?
 ---@field reaches fun(path: string): boolean is the file in a folder that all of them have?
+---@field resumes fun(run: string): runner.Error? may the command that decides about a run have that go on?
+---@field together? boolean no call may name an instance
 ---@field relocate boolean may --cwd, --config, --context and --no-config be given?
 
 -- --- one file ---------------------------------------------------------------------------
@@ -232,6 +234,7 @@ local function merge(list, checks)
 		all.dry_run = all.dry_run or policy.dry_run == true
 		all.relocate = all.relocate and policy.relocate ~= false
 		all.subject = all.subject or policy.subject -- the outer one: what it starts can't take another name
+		all.together = all.together or policy.relocate == false or policy.subject ~= nil
 		all.confines = all.confines or policy.confine ~= nil
 		all.limited = all.limited or policy.confine or policy.expires or policy.max_jobs or policy.total_cost_usd
 		for _, rule in ipairs(policy.allow or {}) do
@@ -372,6 +375,26 @@ local function found(a)
 	return problem and { error = problem, early = true }
 end
 
+-- The records of a subject, of its ledger and its concurrency, are in one place. `given`: what leads elsewhere.
+local function instance_refused(all, given)
+	for _, policy in ipairs(given and all.list or {}) do
+		local rule = policy.relocate == false and "relocate" or policy.subject and "subject"
+		if rule then
+			return refused(policy, rule, ("%s is not allowed: %s"):format(given, rule == "relocate" and "its relocate is false"
+				or "it has a subject, whose records are in one place"))
+		end
+	end
+end
+
+-- Why the command that decides about a run can't have that go on.
+local function resumes(run)
+	local called = names.called
+	names.called = "workflow.resume " .. run
+	local problem = M.problem("workflow.resume", nil, "mutating")
+	names.called = called
+	return problem
+end
+
 ---Refuse the flags that decide where commands and settings are looked for.
 ---@param all runner.CallerPolicy
 ---@param front table<string, any> the flags in front of the command's name
@@ -384,6 +407,8 @@ function M.placed(all, front)
 			end
 		end
 	end
+	local id = os.getenv "RUNNER_INSTANCE_ID"
+	return instance_refused(all, front.instance_id and "--instance-id" or id and id ~= "" and "RUNNER_INSTANCE_ID")
 end
 
 ---Why nothing of a project may be run or read.
@@ -445,6 +470,7 @@ local function problem_of(a)
 	local name = full_name(a)
 	local problem = M.problem(name, a.found.path, a.command.danger_level)
 	raise_level(a)
+	problem = problem or instance_refused(a.policy, a.framework.instance_id and "--instance-id")
 	for _, policy in ipairs((problem or a.launch.job) and {} or a.policy.list) do
 		local vouched = a.call.vouched
 		local rule = policy.confirm_by_flag ~= false and vouched ~= "person" and vouched ~= "need" and asks(policy, name, not a.found.path)
@@ -526,7 +552,7 @@ function M.take(given)
 	local policy = merge(list, checks)
 	policy.teller = teller ~= "" and teller or nil
 	policy.digest = host.digest(table.concat(passed, ":"))
-	policy.found, policy.settle, policy.reaches, policy.asks = found, settle, reaches, M.asks
+	policy.found, policy.settle, policy.reaches, policy.asks, policy.resumes = found, settle, reaches, M.asks, resumes
 	host.setenv(VARIABLE, table.concat(passed, ":"))
 	host.send("META", { name = "policy", data = json.encode(json.array(rows), { envelope = true }) }, true)
 	return policy

@@ -10,16 +10,16 @@ local M = {}
 
 local LIMIT_MS, GRACE_MS, OUTPUT = 5000, 500, 4096
 
-local function supervise(handle)
+local function supervise(handle, limit_ms, grace_ms)
 	local set, late = process.set { handle }, false
-	set:limit(LIMIT_MS)
+	set:limit(limit_ms)
 	while true do
 		local kind, text = set:wait(false, true)
 		if kind == "done" then
 			return late
 		elseif kind ~= "line" then
 			late = text or true
-			set:stop(GRACE_MS)
+			set:stop(grace_ms)
 		end
 	end
 end
@@ -29,17 +29,20 @@ local function run(argv, row)
 	local call = json.decode(row.call)
 	call.words, call.env = nil, nil
 	local about = assert(json.encode({ approval = row.id, message = row.message, shown = row.shown, subject = row.subject,
-		project = row.project, deadline = host.rfc3339(row.deadline_ms), call = call }, { envelope = true }))
+		instance = os.getenv "RUNNER_INSTANCE_ID", project = row.project,
+		deadline = host.rfc3339(row.deadline_ms), call = call }, { envelope = true }))
+	local left = math.max(0, host.remaining() or math.huge) -- of the call, which says afterwards that it waits
+	local limit_ms, grace_ms = math.floor(math.min(LIMIT_MS, left / 2)), math.floor(math.min(GRACE_MS, left / 8))
 	local handle <close>, why = process.start { argv = argv, env = { "RUNNER_APPROVAL=" .. row.id }, stdin = about .. "\n",
-		capture = true, cap = OUTPUT, cwd = row.project ~= "" and row.project or nil, grace_ms = GRACE_MS }
+		capture = true, cap = OUTPUT, cwd = row.project ~= "" and row.project or nil, grace_ms = grace_ms }
 	if not handle then
 		return tostring(why)
 	end
-	local late, result = supervise(handle), handle:result()
+	local late, result = supervise(handle, limit_ms, grace_ms), handle:result()
 	if late then
-		return ("it took longer than %d s"):format(LIMIT_MS // 1000)
+		return ("it took longer than %s"):format(host.duration_text(limit_ms))
 	elseif result.status ~= 0 then
-		return ("it exited with %s: %s"):format(result.status or result.signal, ((result.stderr or ""):match "[^\n]+" or "nothing on stderr"))
+		return "it exited with " .. (result.status or result.signal) -- what it wrote is not for the caller
 	end
 end
 

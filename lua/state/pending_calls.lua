@@ -9,6 +9,7 @@ local fs = require "runner.fs"
 local host = require "runner.host"
 local json = require "runner.json"
 local ledger = require "runner.ledger"
+local reference = require "runner.core.reference"
 local scope = require "runner.core.scope"
 local tables = require "runner.core.tables"
 local visible = require "runner.core.visible"
@@ -244,7 +245,8 @@ local function waits(row, affected)
 	local e = confirmation.required(("a person must confirm it, for which %s waits"):format(row.id), affected)
 	e.context.approval, e.context.deadline = row.id, host.rfc3339(row.deadline_ms)
 	e.fix_required = "Have a person confirm it: look at context.would_affect"
-	e.suggestion = ("Have a person decide: runner approve %s. Then make the same call again: it answers with what came of it"):format(row.id)
+	e.suggestion = ("Have a person decide: %s. Then make the same call again: it answers with what came of it"):format(
+		reference.call("approve " .. row.id))
 	return e
 end
 

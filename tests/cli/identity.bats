@@ -116,7 +116,9 @@ assert files() == left
 for who in ("a", None):
     assert {r["id"] for r in data(of(who, "workflow", "list", *j))} == set(IDS.values())
     assert data(of(who, "workflow", "show", IDS[MARK], *j))["subject"] == "agent-a"
-    assert [g["subject"] for g in data(of(who, "approvals", *j))] == ["agent-a"]
+    listed = data(of(who, "approvals", *j))
+    assert [g["subject"] for g in listed] == ["agent-a"]
+    assert data(of(who, "approvals", listed[0]["id"], *j)) == listed
     assert data(of(who, "workflow", "stats", *j))["runs"] == 3
 assert error(of("b", "workflow", "show", IDS[MARK], *j, env={"RUNNER_POLICY": f"{HERE}/b.json:{HERE}/a.json"}))["code"] == "NOT_FOUND"
 # what a person has run is not there either; nor is what an older runner has
@@ -132,12 +134,16 @@ PY
 	session <<PY
 $SETTING
 flow("w", "  - id: a\n    shell: test -e go\n")
+flow("ask", "  - { id: a, approve: 'a?' }\n")
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 with Server("--builtin", "--allow", "workflow run", env={"RUNNER_POLICY": f"{HERE}/a.json"}) as s:
     s.initialize()
     answer = s.ask("tools/call", {"name": "workflow_run", "arguments": {"file": "w.yaml"}, "_meta": {"traceparent": TRACE}}, modern=False)
+    s.ask("tools/call", {"name": "workflow_run", "arguments": {"file": "ask.yaml"}}, modern=False)
     client = s.ask  # the name that it gave is in the record
-[row] = data(of(None, "workflow", "list", *j))
+[row] = [r for r in data(of(None, "workflow", "list", *j)) if r["workflow"] == "w"]
+[gate] = data(of(None, "approvals", *j))
+assert gate["client"] == row["client"] and data(of(None, "approvals", gate["id"], *j)) == [gate], gate
 assert row["subject"] == "agent-a" and row["client"]["transport"] == "mcp-stdio" and row["client"]["name"], row
 assert row["trace_id"] == TRACE.split("-")[1], row
 open("go", "w").close()

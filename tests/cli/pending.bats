@@ -478,6 +478,15 @@ assert "name" in d["shown"] and "Run '"'drop'"' in" in d["message"] and d["deadl
 		[ $((SECONDS - before)) -lt 60 ]
 		[ "$(sql "select notified, state from approvals where id = '$id'")" = '0|pending' ]
 	done
+	for text in '"exec sleep 100"' '"trap : TERM; sleep 100; sleep 100"'; do # in the time that the call has, and what it writes is not for the caller
+		echo "$begin$text }" >runner.lua
+		asks --name "short$RANDOM" --timeout 3s
+		expect '[w["code"] for w in e.warnings] == ["NOTIFY_FAILED"]'
+	done
+	echo "$begin"'"echo token-of-ada >&2; exit 3" }' >runner.lua
+	asks --name told
+	[ "$(grep -c token-of-ada out.txt)" -eq 0 ]
+	expect '"exited with 3" in e.warnings[0]["message"]'
 	echo "$begin"'"echo $RUNNER_APPROVAL >>later" }' >runner.lua
 	asks --name late
 	local first=$id
@@ -531,6 +540,22 @@ except OSError:
 	person reject "$id" --why=no
 	call approvals "$id"
 	expect 'e.data[0]["state"] == "rejected" and e.data[0]["why"] == "no"'
+}
+
+@test "what waits in an instance is decided there: its hints and notify name it" {
+	setup_stage
+	echo '{ "confirm": ["drop"] }' >p.json
+	echo 'return { audit = { path = "audit.jsonl" }, notify = "cat >told" }' >runner.lua
+	asks --name x --instance-id one
+	expect '"runner --instance-id one approve '"$id"'" in e.error["suggestion"]'
+	grep -q '"instance":"one"' told
+	call approvals "$id"
+	envelope 5
+	person --instance-id one approve "$id"
+	asks --name y
+	expect '"Have a person decide: runner approve '"$id"'" in e.error["suggestion"]'
+	[ "$(grep -c instance told)" -eq 0 ]
+	effects '1 x'
 }
 
 @test "the same call of one subject under two policies is two that wait, and each runs under its own" {

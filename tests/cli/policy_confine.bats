@@ -147,6 +147,10 @@ invalid() {
 		[[ $(field 'e.error.message') == *"could forge that"* ]]
 		invalid XDG_STATE_HOME="$PWD/state" policy check pol/p.json
 	done
+	mkdir -p state/runner/locks
+	policy "{ \"confine\": { \"write\": [\"$PWD/state/runner/locks\"] } }" # of all, whichever instance the call is in
+	invalid XDG_STATE_HOME="$PWD/state" --policy pol/p.json try --instance-id one
+	invalid XDG_STATE_HOME="$PWD/state" RUNNER_INSTANCE_ID=one --policy pol/p.json try
 	policy "{ \"counts\": \"$PWD/c\", \"confine\": { \"write\": [\"$PWD/c\"] } }"
 	invalid --policy pol/p.json try
 	policy "{ \"confine\": { \"write\": [\"$PWD/gone\"] } }"

@@ -171,3 +171,34 @@ effects() {
 	expect 'e.error.suggestion.startswith("A policy of the caller set the limit")'
 	[[ $(cat out.txt) != *"--timeout 5m"* ]]
 }
+
+@test "no call leads its records to an instance where it has a subject, or no other place" {
+	needs_library libsqlite3.so.0
+	mkdir state
+	echo 'return { audit = true }' >runner.lua
+	body look '' <<<'return { id = os.getenv "RUNNER_INSTANCE_ID" }'
+	printf 'name: w\nconcurrency: one\ncommands: [{ shell: "true" }]\n' >w.yaml
+	local rule text
+	for rule in subject relocate; do
+		policy '{ "subject": "agent-7" }'
+		[ "$rule" = subject ] || policy '{ "subject": "agent-7", "relocate": false }'
+		for text in "look --instance-id hidden" "--instance-id hidden look" "look --instance-id=hidden --plan" "workflow run w.yaml --instance-id hidden" \
+			"workflow list --instance-id hidden" "help look --instance-id hidden" "+ look --instance-id hidden"; do
+			# shellcheck disable=SC2086 # words
+			call XDG_STATE_HOME="$PWD/state" --policy p.json $text
+			[ "$status" -eq 7 ] || [[ $text = +* ]]
+			grep -q "\"rule\":\"$rule\"" out.txt
+			# shellcheck disable=SC2086 # words
+			denied $rule XDG_STATE_HOME="$PWD/state" RUNNER_INSTANCE_ID=hidden --policy p.json ${text//--instance-id?hidden/}
+		done
+		printf '{"_cmd":"look","instance_id":"hidden"}\n{"_cmd":"look","_flags":{"instance_id":"hidden"}}\n' >lines
+		env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" --policy p.json exec <lines >answer || true
+		[ "$(grep -c '"ok":true' answer)" -eq 0 ]
+		[ ! -e state/runner/instances ]
+	done
+	answers 0 XDG_STATE_HOME="$PWD/state" audit list
+	expect '[r for r in e.data if r["command"] == "look" and r.get("subject") == "agent-7"]'
+	policy '{ "allow": ["look"] }'
+	answers 0 XDG_STATE_HOME="$PWD/state" --policy p.json look --instance-id own
+	expect 'e.data["id"] == "own"'
+}

@@ -97,6 +97,24 @@ for line in open("audit.jsonl"):
 	expect 'e.data == []'
 }
 
+@test "where a policy would not let the run go on nothing is decided" {
+	asks
+	waits ship.yaml
+	echo '{ "confine": { "network": false } }' >c.json
+	echo '{ "deny": ["workflow resume"] }' >d.json
+	local file verb
+	for file in c d; do
+		for verb in approve reject; do
+			call --policy $file.json $verb "$id"
+			envelope 7
+			expect 'e.error["code"] == "POLICY_DENIED" and e.error["side_effects"] == "none" and e.error["suggestion"].endswith("runner '"$verb $id"'")'
+			[ "$(pending)" = "$id" ]
+		done
+	done
+	agrees "$id"
+	[ "$(tail -n 1 effects)" = 'shipped approved' ]
+}
+
 @test "a person refuses: the run fails with the reason, on_failure sees it, and a resume asks again" {
 	workflow ship <<-'YAML'
 		name: ship

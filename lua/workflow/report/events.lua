@@ -5,6 +5,7 @@
 local attempt = require "runner.core.attempt"
 local host = require "runner.host"
 local json = require "runner.json"
+local reference = require "runner.core.reference"
 
 local M = {}
 
@@ -149,9 +150,10 @@ end
 ---@param key string
 ---@param gate table the approval
 function M.asks(run, step, key, gate)
+	local approve = reference.call("approve " .. gate.id)
 	shown(run, "runs", key, { label = step.label })
-	shown(run, "prints", key, "waits for a person: runner approve " .. gate.id)
-	log(run, "warn", "step.asks", { message = ("Step %s waits for a person: %s (runner approve %s)"):format(key, gate.message, gate.id),
+	shown(run, "prints", key, "waits for a person: " .. approve)
+	log(run, "warn", "step.asks", { message = ("Step %s waits for a person: %s (%s)"):format(key, gate.message, approve),
 		context = { step = key, approval = gate.id } })
 end
 

@@ -5,6 +5,7 @@
 local amounts = require "runner.core.amounts"
 local host = require "runner.host"
 local json = require "runner.json"
+local reference = require "runner.core.reference"
 local tables = require "runner.core.tables"
 
 local M = {}
@@ -176,7 +177,7 @@ function M.of_run(run)
 	add(out, "cost", cost_text(run))
 	add(out, "error", run.code and (run.failed_step and "step " .. run.failed_step .. ": " or "") .. problem(run))
 	for _, gate in ipairs(run.approvals or {}) do
-		add(out, "approve", gate.state == "pending" and "runner approve " .. gate.id)
+		add(out, "approve", gate.state == "pending" and reference.call("approve " .. gate.id))
 	end
 	add(out, "resume", RESUMABLE[run.state] and "runner workflow resume " .. run.id)
 	if run.placed then

@@ -284,7 +284,7 @@ function M.wait(run)
 	end
 	why = why and "; here no person is asked: " .. why or ""
 	return errors.new(store.CODE, message .. (attempt.launch.stdin_is_tty and why or ""), { retryable = false, side_effects = "partial",
-		suggestion = "runner approve " .. ids[1], fix_required = "Have a person decide, at a terminal" .. why,
+		suggestion = reference.call("approve " .. ids[1]), fix_required = "Have a person decide, at a terminal" .. why,
 		context = { run = run.id, step_key = keys[1], approvals = json.array(ids) } })
 end
 

@@ -27,10 +27,11 @@ local function check_place(gate, verb)
 	local is_gone = gate.kind == "call" and gate.project ~= "" and fs.lstat(gate.project) == nil
 	if is_gone and verb == "approve" then
 		refuse("PRECONDITION", gate, ("Approval %s is of a project that is gone: %s"):format(gate.id, gate.project),
-			{ suggestion = "runner reject " .. gate.id })
+			{ suggestion = reference.call("reject " .. gate.id) })
 	elseif gate.project ~= scope.project() and not is_gone then
-		refuse("PRECONDITION", gate, ("Approval %s is of another project"):format(gate.id), { suggestion = ("runner --cwd %s %s %s"):format(
-			command_line.quoted(gate.project ~= "" and gate.project or gate.cwd), verb, gate.id) })
+		local place = command_line.quoted(gate.project ~= "" and gate.project or gate.cwd)
+		refuse("PRECONDITION", gate, ("Approval %s is of another project"):format(gate.id),
+			{ suggestion = reference.call(("--cwd %s %s %s"):format(place, verb, gate.id)) })
 	end
 end
 
@@ -51,7 +52,7 @@ end
 local function check_state(gate)
 	if gate.state ~= "pending" then
 		refuse("CONFLICT", gate, ("Approval %s is decided: it was %s"):format(gate.id, gate.state == "replaced" and "asked anew"
-			or approvals.said(gate)), { suggestion = "runner approvals" })
+			or approvals.said(gate)), { suggestion = reference.call "approvals" })
 	elseif gate.run_state == "cancelled" or gate.run_state == "completed" then
 		refuse("CONFLICT", gate, ("Run %s is %s"):format(gate.run, gate.run_state), {})
 	end
@@ -66,10 +67,16 @@ end
 -- Raises PERSON_REQUIRED where no person decides, CONFLICT where it is decided.
 local function make(db, text, state, why)
 	local gate = db:approval(text)
-	check_place(gate, state == "approved" and "approve" or "reject")
+	local verb = state == "approved" and "approve" or "reject"
+	check_place(gate, verb)
 	approvals.expire(db, gate.run, gate.project)
 	gate = db:approval(gate.id)
 	check_state(gate)
+	local denied = gate.run and attempt.policy and attempt.policy.resumes(gate.run)
+	if denied then
+		denied.suggestion = "Have a person decide without the policy: " .. reference.call(("%s %s"):format(verb, gate.id))
+		error(denied, 0)
+	end
 	check_person(db, gate)
 	if state == "approved" and not agrees(gate) then
 		refuse("ATTESTATION_MISMATCH", gate, "Nothing is decided: 'y' was not typed", {})

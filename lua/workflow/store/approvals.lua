@@ -5,6 +5,7 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local idempotency_keys = require "runner.state.idempotency_keys"
 local json = require "runner.json"
+local reference = require "runner.core.reference"
 local scope = require "runner.core.scope"
 local writes = require "runner.workflow.store.writes"
 
@@ -49,6 +50,7 @@ end
 local function decoded(row)
 	if row then
 		row.asker, row.decided_by = json.decode(row.asker), json.decode(row.decided_by or "null") or nil
+		row.run_actors = row.run_actors and json.decode(row.run_actors)
 		row.call, row.outcome = row.call and json.decode(row.call), row.outcome and json.decode(row.outcome)
 		if row.call then
 			row.cwd, row.key, row.became = row.call.cwd, nil, became(row)
@@ -175,9 +177,10 @@ function M.queries:expire(also, run, project)
 	end
 end
 
-local LIST = [[
-	SELECT a.*, r.workflow, r.file AS path, r.cwd, r.subject AS run_subject FROM approvals a LEFT JOIN runs r ON r.id = a.run
-	WHERE (?1 IS NULL OR a.project = ?1) AND (?2 IS NULL OR a.run = ?2) AND (?3 IS NULL OR a.state = ?3)
+-- With their run: where it is, and whose.
+local SELECT = "SELECT a.*, r.workflow, r.file AS path, r.cwd, r.state AS run_state, r.subject AS run_subject, r.actors AS run_actors"
+	.. " FROM approvals a LEFT JOIN runs r ON r.id = a.run"
+local LIST = SELECT .. [[ WHERE (?1 IS NULL OR a.project = ?1) AND (?2 IS NULL OR a.run = ?2) AND (?3 IS NULL OR a.state = ?3)
 		AND a.state <> 'replaced' AND (a.state <> 'pending' OR coalesce(r.state, '') NOT IN ('completed', 'cancelled'))
 	ORDER BY a.asked_ms, a.id]]
 
@@ -187,7 +190,7 @@ function M.queries:approvals(opts)
 	return decoded_rows(self:_open():rows(LIST, opts.project, opts.run, opts.state))
 end
 
-local FIND = "SELECT a.*, r.workflow, r.file AS path, r.cwd, r.state AS run_state FROM approvals a LEFT JOIN runs r ON r.id = a.run"
+local FIND = SELECT
 	.. " WHERE a.id = ?1 OR length(?1) >= 4 AND (substr(a.id, 1, length(?1)) = ?1 OR substr(a.id, -length(?1)) = ?1) LIMIT 2"
 
 ---@param text string an ID, its beginning or its end
@@ -195,9 +198,10 @@ local FIND = "SELECT a.*, r.workflow, r.file AS path, r.cwd, r.state AS run_stat
 function M.queries:approval(text)
 	local rows = self:_open():rows(FIND, text)
 	if rows[2] then
-		errors.raise("CONFLICT", ("Ambiguous ID '%s': several approvals match"):format(text), { suggestion = "runner approvals --all" })
+		errors.raise("CONFLICT", ("Ambiguous ID '%s': several approvals match"):format(text),
+			{ suggestion = reference.call "approvals --all" })
 	elseif not (rows[1] and scope.sees(rows[1].project)) then
-		errors.raise("NOT_FOUND", ("No approval '%s'"):format(text), { suggestion = "runner approvals" })
+		errors.raise("NOT_FOUND", ("No approval '%s'"):format(text), { suggestion = reference.call "approvals" })
 	end
 	return decoded(rows[1])
 end
