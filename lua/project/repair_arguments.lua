@@ -408,12 +408,13 @@ local function option(s, token, name, value, after)
 	s.sure = s.sure + (spelt == true and not row.section and 1 or 0)
 	if row.type == "array" and next_value
 		and (words.is_plural(plain(name), row.flag) and not next_value:find "[%s{]" or not reads.read(s, row, next_value)) then
-		for _, one in ipairs(members(next_value)) do
+		local list = members(next_value)
+		for _, one in ipairs(list) do
 			if one:find '"' or not put(s, row, one) then
 				return nil
 			end
 		end
-		return value and 1 or 2
+		return list[1] and (value and 1 or 2)
 	end
 	return put(s, row, next_value) and (value and 1 or 2), row
 end

@@ -59,7 +59,7 @@ refused() {
 
 @test "a word or flag of other tools is no misspelling of one that does something else" {
 	call list
-	expect '"fix_command" not in e.error and "Run '"'runner'"' to list" in e.error.suggestion'
+	expect '"fix_command" not in e.error and e.error.suggestion == "Did you mean '"'alerts list' or 'hosts list'"'?"'
 	call completions bash
 	expect 'e.error.fix_command == "runner completion bash"'
 	call alerts list --no-deps
@@ -96,7 +96,7 @@ refused() {
 	refused_name "Did you mean 'alerts list'?" show alerts
 	refused_name "Commands in 'alerts': alerts list, alerts silence" delete alerts
 	refused_name "Did you mean 'wipe'?" get wipe
-	refused_name "Run 'runner' to list the commands" list
+	refused_name "Did you mean 'alerts list' or 'hosts list'?" list
 	refused_name "Did you mean 'alerts silence'?" alerts.silense
 	refused_name "Did you mean 'workflow list'?" list workflow
 }
