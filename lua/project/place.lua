@@ -119,7 +119,9 @@ end
 function M.take(a)
 	local found, problem = take(a)
 	if not problem and found.policy and found.policy.confines then
-		local root, settings = require("runner.project.locate").project_root(), (found.place or {}).settings or {}
+		local locate, settings = require "runner.project.locate", (found.place or {}).settings or {}
+		local root, has_file = locate.project_root()
+		locate.project_root = function() return root, has_file end -- what another call writes meanwhile makes no other one
 		problem = require("runner.project.caller_policy").unsafe(found.policy, { root = root, file = settings.config })
 	end
 	return found, problem
