@@ -729,6 +729,29 @@ own" ]
 	untouched
 }
 
+@test "the branch of a worktree whose git was killed, also while it was cleared away, is in no resume's way" {
+	cat >bin/git <<-SH
+		#!/bin/sh
+		PATH=\${PATH#*:}
+		case "\$1 \$2 \$3" in
+		"worktree add --no-track") [ -e "$PWD/added" ] || { : >"$PWD/added"; git branch -q --no-track "\$5" main; kill -9 \$\$; } ;;
+		"update-ref --no-deref -d") [ -e "$PWD/removed" ] || { : >"$PWD/removed"; kill -9 \$\$; } ;;
+		esac
+		exec git "\$@"
+	SH
+	chmod +x bin/git
+	steps <<<'  - { worktree: { branch: agent/one, merge: true }, shell: "echo own >new; git add new; git commit -q -m own" }'
+	in_repo
+	envelope 4
+	[ -e removed ]
+	[ "$(git -C repo branch --list agent/one)" = "  agent/one" ]
+	call --cwd repo workflow resume @last
+	envelope 0
+	[ "$(subjects)" = own,start, ]
+	[ -z "$(git -C repo branch --list agent/one)" ]
+	untouched
+}
+
 @test "the locks that a killed git has left are removed by the run that goes on" {
 	steps <<-'YAML'
 		  - worktree: { branch: agent/one, merge: true }

@@ -257,6 +257,7 @@ function M.enter(block)
 		git.unlock { tree.common .. "/packed-refs.lock", tree.dir .. "/HEAD.lock", tree.into and ("%s/%s.lock"):format(tree.common, tree.into) }
 		local _ = tree.going or restore(run, tree)
 	else
+		local _ = way.worktree and not way.worktree.over and M.remove(run, way.worktree) -- of a step that failed while it was made
 		way.worktree = nil
 		plan(block, tree)
 		way.worktree = tree
