@@ -26,22 +26,24 @@ void mask_unescape(const char *s, size_t n, struct buf *out)
 /* Members of runner's own: of envelopes, rows, events, steps, errors. A key that is one of these, and has been read in every answer, is
  * no secret's. */
 static const char ours[] =
-	" _cmd _count _line _source _summary _trusted also_in_doubt alternatives approval approvals argument argv asked attempt attempt_number "
-	"attempts audit_log_path auth_methods base branch breaker budget_ms busy_wait cache_used cause check chunk code column command completed "
-	"completed_steps concurrency config_sources confined conflict_id context corrected_input cost_usd count created cut_step data database "
-	"deadline default delay_ms detail digest directory docs_url done duration_ms effect effective_config_hash effects elapsed_ms ended "
-	"env_names errno error error_history errors event events exit_code expires_at failed failed_step failures field file files first "
-	"fix_command fix_required folders has_more headless help holder_age_ms holder_pid holds idempotent index injection_protection input_tokens "
-	"input_value instance_id item items items_emitted job_id jobs kind known_version label lacks landlock left_ms level limit limit_bytes line "
-	"lock_file logs max_attempts max_cost_usd max_retries message meta missing_scopes model name network_context next_cursor next_token_offset "
-	"no_proxy none_of not_modified offset output output_tokens owner_pid pagination path pending_steps permanent phase policy prefix problem "
-	"process progress project proxy_source proxy_used rate reason received_bytes redirect refresh_command rejected_pattern repairs repository "
-	"request_id required_permission resume resumes retries retries_exhausted retry retry_after_ms retry_history retry_seed retry_strategy "
-	"retryable returned returned_count rule runner_version runs schema_ref schema_version seccomp seed session_tmp_dir short shown side_effects "
-	"signal skipped skipped_steps source spans ssl_verify stable_output started state status status_code stderr stdout step step_key steps "
-	"steps_by_state steps_total succeeded suggestion target telemetry text throttle throttled_by timeout_ms timestamp title token_count "
-	"token_limit token_offset tokens tool_version total total_count total_duration trace_id transient truncated truncation_hint type "
-	"uncommitted unit unsaved usage valid validation_only value variable variables waiting warnings window_ms workflow worktree worktrees ";
+	" _cmd _count _line _source _summary _trusted actors also_in_doubt alternatives approval approvals argument argv asked asked_by "
+	"attachments attempt attempt_number attempts audit_log_path auth_methods base branch breaker budget_ms busy_wait cache_used cause "
+	"check chunk client code column command completed completed_steps concurrency config_sources confined conflict_id context "
+	"corrected_input cost_usd count cpu_ms created cut_step data database deadline default delay_ms detail did digest directory docs_url "
+	"done duration_ms effect effective_config_hash effects elapsed_ms ended env_names errno error error_history errors event events "
+	"exit_code expires_at failed failed_step failures field file files first fix_command fix_required folders has_more headless help "
+	"holder_age_ms holder_pid holds idempotent index injection_protection input_tokens input_value instance_id item items items_emitted "
+	"job_id jobs kind known_version label lacks landlock left_ms level limit limit_bytes line lock_file logs max_attempts max_cost_usd "
+	"max_retries message meta mime_type missing_scopes model name network_context next_cursor next_token_offset no_proxy none_of not_kept "
+	"not_modified offset output output_tokens owner_pid pagination path peak_bytes pending_steps permanent phase policy prefix problem "
+	"process processes progress project proxy_source proxy_used rate reason received_bytes redirect refresh_command rejected_pattern "
+	"repairs repository request_id required_permission resume resumes retries retries_exhausted retry retry_after_ms retry_history "
+	"retry_seed retry_strategy retryable returned returned_count rule runner_version runs schema_ref schema_version seccomp seed "
+	"session_tmp_dir short shown side_effects signal skipped skipped_steps source spans ssl_verify stable_output started state status "
+	"status_code stderr stdout step step_key steps steps_by_state steps_total subject succeeded suggestion target telemetry text throttle "
+	"throttled_by time timeout_ms timestamp title token_count token_limit token_offset tokens tool_version total total_count "
+	"total_duration trace_id transient transport truncated truncation_hint type uncommitted unit unsaved usage used user valid "
+	"validation_only value variable variables waiting warnings window_ms workflow worktree worktrees ";
 
 bool mask_key(const struct mask *m, const char *s, size_t n, struct buf *out)
 {

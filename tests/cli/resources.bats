@@ -68,10 +68,10 @@ queue() {
 confining_queue() {
 	local top=/sys/fs/cgroup file=memory.max
 	[ ! -d $top/memory ] || top=$top/memory file=memory.limit_in_bytes
-	[ $file != memory.max ] || grep -qsw memory $top/cgroup.subtree_control || skip "no control groups for memory here"
+	[ $file != memory.max ] || grep -qsw memory $top/cgroup.subtree_control || skip "no cgroup for memory here"
 	MEMORY=$top/runner-test-$TOKEN
-	mkdir "$MEMORY" 2>/dev/null || skip "no control groups for memory here"
-	[ -e "$MEMORY/$file" ] || skip "no control groups for memory here"
+	mkdir "$MEMORY" 2>/dev/null || skip "no cgroup for memory here"
+	[ -e "$MEMORY/$file" ] || skip "no cgroup for memory here"
 	[ $file != memory.max ] || echo +memory >"$MEMORY/cgroup.subtree_control"
 	queue <<-YAML
 		  - id: each

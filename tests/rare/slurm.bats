@@ -97,7 +97,7 @@ prepare() {
 
 @test "a step's program that has too little memory gives its task the next size, where Slurm has control groups" {
 	[ ! -e /sys/fs/cgroup/memory/slurm_n1 ] || skip "there is a Slurm that has control groups"
-	mkdir /sys/fs/cgroup/memory/runner-test 2>/dev/null || skip "no control groups for memory here"
+	mkdir /sys/fs/cgroup/memory/runner-test 2>/dev/null || skip "no cgroup for memory here"
 	rmdir /sys/fs/cgroup/memory/runner-test
 	mkdir -p confined
 	printf '%s\n' CgroupPlugin=cgroup/v1 CgroupMountpoint=/sys/fs/cgroup ConstrainRAMSpace=yes ConstrainSwapSpace=yes >confined/cgroup.conf

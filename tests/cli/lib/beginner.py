@@ -134,7 +134,7 @@ CASES = [
      "x", 'Write return { tasks = { x = { "X", shell = "true" } } }'),
     ("a word that is nearly a task",
      tasks('\tbuild = { "B", shell = "true" },'),
-     "buidl", "Did you mean 'build'?"),
+     "buidl", "run: runner build"),
     ("a needed task that isn't there",
      tasks('\tx = { "X", needs = { "biuld" }, shell = "true" },\n\tbuild = { "B", shell = "true" },'),
      "x", "tasks.lua:2: 'x' needs 'biuld', which is no command"),
