@@ -8,17 +8,18 @@ Every item is done once, a job beside it is untouched, and at the end nothing is
 CLOCK names the library of clock.c, if there is one. The items' `verify` says whether an item was done, so nothing may be left in doubt.
 """
 import collections
-import contextlib
 import json
 import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
+
+from harness import children_of
+from placed import kill, run_of, tasks_of
 
 RUNNER, TOP, SECONDS = sys.argv[1], sys.argv[2], float(sys.argv[3])
 SEED = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 30)
@@ -98,12 +99,6 @@ def live(token, states="pending,running,completing,suspended,configuring"):
     return [job for job, name in found if name.startswith(token)]
 
 
-def kill(pids, number=signal.SIGKILL):
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
-
-
 def some_tasks(directory):
     """Those that run now, else those that do soon"""
     until = time.monotonic() + 3
@@ -112,46 +107,12 @@ def some_tasks(directory):
     return tasks_of(directory)
 
 
-def tasks_of(directory):
-    """pid → pid of its parent, of each task that runs below the directory"""
-    found = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/cmdline" % name, "rb") as line, open("/proc/%s/status" % name, encoding="utf-8") as status:
-                argv = line.read().split(b"\0")
-                if b"chunk" in argv and any(word.startswith(directory.encode() + b"/") for word in argv):
-                    found[int(name)] = int(status.read().split("\nPPid:")[1].split()[0])
-        except OSError:
-            pass
-    return found
-
-
-def children(pid):
-    try:
-        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="utf-8") as f:
-            return [int(p) for p in f.read().split()]
-    except OSError:
-        return []
-
-
 def is_stepd(pid):
     try:
         with open("/proc/%d/comm" % pid, encoding="utf-8") as f:
             return "slurmstepd" in f.read()
     except OSError:
         return False
-
-
-def once(column, directory):
-    """Of the only run in the store; None: there is none yet"""
-    try:
-        with contextlib.closing(sqlite3.connect("file:%s/state/runner/runs.db?mode=rw" % directory, uri=True, timeout=10)) as db:
-            found = db.execute("SELECT %s FROM runs" % column).fetchall()
-    except sqlite3.OperationalError as problem:
-        assert "locked" not in str(problem), problem
-        return None
-    assert len(found) <= 1, (directory, found)
-    return found[0][0] if found else None
 
 
 class Round:
@@ -189,7 +150,7 @@ class Round:
             return subprocess.Popen([RUNNER, *words], cwd=self.directory, env=self.env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
 
     def token(self):
-        run = once("id", self.directory)
+        run = run_of(self.directory)
         return run and "rn-%s-" % run[-10:]
 
     # --- what goes wrong -----------------------------------------------------------------------
@@ -203,7 +164,7 @@ class Round:
         return "%s %s" % (program, mode)
 
     def coordinator(self):
-        workers = children(self.process.pid)
+        workers = children_of(self.process.pid)
         if self.process.poll() is not None:
             return None
         what = self.rng.choice(["both", "worker", "supervisor"])
@@ -211,7 +172,7 @@ class Round:
         return "coordinators killed"
 
     def frozen(self):
-        pids = [self.process.pid] + children(self.process.pid)
+        pids = [self.process.pid] + children_of(self.process.pid)
         if self.process.poll() is None:
             kill(pids, signal.SIGSTOP)
             time.sleep(self.rng.random() * 3)
@@ -307,7 +268,7 @@ class Round:
 
     def second(self):
         """One more that would coordinate: it is refused while the other lives."""
-        run = once("id", self.directory)
+        run = run_of(self.directory)
         if run and self.process.poll() is None:
             with open(self.directory + "/second", "wb") as out:
                 subprocess.run([RUNNER, "workflow", "resume", run, "--timeout", "3s"], cwd=self.directory, env=self.env, stdin=subprocess.DEVNULL,
@@ -316,7 +277,7 @@ class Round:
         return None
 
     def cancel(self):
-        run = once("id", self.directory)
+        run = run_of(self.directory)
         if run:
             with open(self.directory + "/cancel", "wb") as out:
                 subprocess.run([RUNNER, "workflow", "cancel", run], cwd=self.directory, env=self.env, stdin=subprocess.DEVNULL, stdout=out,
@@ -340,14 +301,14 @@ class Round:
 
     def keep_going(self, until):
         """Whoever ended is resumed, until a run has completed."""
-        run = once("id", self.directory)
+        run = run_of(self.directory)
         if self.process.poll() is None:
             return False
-        if self.process.returncode == 0 and once("state", self.directory) == "completed":
+        if self.process.returncode == 0 and run_of(self.directory, "state") == "completed":
             return True
         assert time.monotonic() < until, "it never completes"
         counts["resumed"] += 1
-        forced = ["--force"] if once("state", self.directory) == "cancelled" else []
+        forced = ["--force"] if run_of(self.directory, "state") == "cancelled" else []
         self.process = self.runner(*(["workflow", "resume", run] + forced if run else ["workflow", "run", "flow.yaml"]))
         return False
 
@@ -429,7 +390,7 @@ def main():
                 SEED, number, this.items, ", ".join(this.done), this.directory, problem)) from problem
         finally:
             if this.process and this.process.poll() is None:
-                kill(children(this.process.pid) + [this.process.pid])
+                kill(children_of(this.process.pid) + [this.process.pid])
         number, longest = number + 1, max(longest, time.monotonic() - at)
         shutil.rmtree(this.directory)
         with open(TOP + "/progress", "w", encoding="utf-8") as f:

@@ -5,18 +5,18 @@ is done once, whatever was killed when.
 
 EXECUTOR has the keys of another executor than this machine, SPAN the seconds in which somebody
 is killed; KILLS goes on until so many were killed, whatever TIMES says. Each time in a directory of its own: the run is started, killed at a random instant (its
-supervisor and worker; or those of all tasks), and resumed, killed again, until nobody kills it.
+supervisor and worker; or those of all tasks), and resumed, killed again, until nothing kills it.
 The items' `verify` says whether an item was done, so nothing may be left in doubt.
 """
-import contextlib
 import json
 import os
 import random
-import signal
-import sqlite3
 import subprocess
 import sys
 import time
+
+from harness import children_of
+from placed import kill, run_of
 
 RUNNER, TOP, TIMES = sys.argv[1], sys.argv[2], int(sys.argv[3])
 SEED = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 30)
@@ -57,34 +57,6 @@ def processes(mark, directory):
     return found
 
 
-def kill(pids):
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-
-
-def children(pid):
-    try:
-        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-            return [int(p) for p in f.read().split()]
-    except OSError:
-        return []
-
-
-def run_of(directory):
-    """The run in the store, else None. (Who was killed at once has not always said its name, and its tasks go on.)"""
-    try:
-        with contextlib.closing(sqlite3.connect("file:%s/state/runner/runs.db?mode=rw" % directory, uri=True)) as db:
-            found = db.execute("SELECT id FROM runs").fetchall()
-    except sqlite3.OperationalError as problem:  # there is no store yet, or no table
-        assert "locked" not in str(problem), problem
-        return None
-    assert len(found) <= 1, "%s: two runs: %s" % (directory, found)
-    return found[0][0] if found else None
-
-
 def one(number, rng):
     directory = os.path.join(TOP, str(number))
     os.makedirs(directory + "/shared")
@@ -104,7 +76,7 @@ def one(number, rng):
             what = rng.choice(["both", "worker", "tasks", "task"])
             done.append(what)
             if what in ("both", "worker"):
-                workers = children(process.pid)
+                workers = children_of(process.pid)
                 kill(([process.pid] if what == "both" else []) + workers)
             else:
                 tasks = [pid for pid, argv in processes(mark.encode(), (directory + "/").encode()).items() if b"chunk" in argv]
