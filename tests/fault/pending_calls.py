@@ -7,21 +7,16 @@ import collections
 import json
 import os
 import random
-import socket
 import subprocess
-import sys
-import tempfile
 import time
 
 import harness
-from workflow_stage import VICTIMS, Stage, in_threads
+from workflow_stage import Person, Stage, disturbed, in_threads, over
 
 CASES = 150 if os.environ.get("CRASH") == "full" else 24
 SEED = os.environ.get("CRASH_SEED", "1")
 MOST = 40  # asks and decisions of a case
 AGAIN = 0.6  # how many of them are killed
-PERSON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "person.py")
-HOME = tempfile.TemporaryDirectory()
 figures = collections.Counter()
 
 # An effect is one line, in one write; `approval` says for which decision it is.
@@ -49,34 +44,6 @@ def fresh(stage):
 def ask(stage):
     return subprocess.Popen([harness.RUNNER, "--policy", "p.json", "drop", "--format", "json"], cwd=stage.dir, env=stage.env,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-
-
-def decide(stage, approval):
-    """A person agrees; the number of what they have called."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(os.path.join(HOME.name, "person"))
-        with connection.makefile("rw", encoding="utf-8") as stream:
-            what = {"argv": [os.path.abspath(harness.RUNNER), "approve", approval], "cwd": stage.dir, "env": stage.env}
-            print(json.dumps(what), file=stream, flush=True)
-            return int(stream.readline())
-
-
-def disturbed(stage, source, usual, pid):
-    """Killed, or not."""
-    if source.random() < AGAIN:
-        time.sleep(source.uniform(0, usual))
-        VICTIMS[source.choice(list(VICTIMS))](stage, pid)
-        figures["killed"] += 1
-    over(stage, pid)
-
-
-def over(stage, pid):
-    """It may not have begun yet to be one that its stage knows. A zombie has no program."""
-    until = time.monotonic() + 60
-    while os.path.exists(f"/proc/{pid}/exe"):
-        assert time.monotonic() < until, f"{pid} goes on"
-        time.sleep(0.002)
-    stage.await_gone()
 
 
 def rows(stage):
@@ -108,18 +75,18 @@ def told(stage, answer, code):
     return answer
 
 
-def one(stage, i, usual):
+def one(stage, i, usual, person):
     fresh(stage)
     source = random.Random(f"{SEED} {i}")
     for _ in range(MOST):
         pending = [row[0] for row in rows(stage) if row[1] == "pending"]
         if pending and source.random() < 0.6:
             figures["decisions"] += 1
-            disturbed(stage, source, usual["decide"], decide(stage, pending[0]))
+            disturbed(stage, source, usual["decide"], person.agree(stage, pending[0]), figures, AGAIN)
         else:
             figures["asked"] += 1
             process = ask(stage)
-            disturbed(stage, source, usual["ask"], process.pid)
+            disturbed(stage, source, usual["ask"], process.pid, figures, AGAIN)
             text = process.communicate(timeout=200)[0]
             if process.returncode >= 0 and text:
                 told(stage, json.loads(text), process.returncode)
@@ -131,10 +98,7 @@ def one(stage, i, usual):
 
 
 def main():
-    # a person is there before the first call, and gone when the other end of its stdin is, with us
-    with subprocess.Popen([sys.executable, PERSON, os.path.join(HOME.name, "person")], stdin=subprocess.PIPE) as person:
-        person.wait()
-        time.sleep(0.05)  # what asks is younger, by the kernel's ticks
+    with Person() as person:
         with Stage() as stage:
             fresh(stage)
             began = time.monotonic()
@@ -142,10 +106,10 @@ def main():
             usual = {"ask": time.monotonic() - began}
             stage.await_gone()
             began = time.monotonic()
-            over(stage, decide(stage, rows(stage)[0][0]))
+            over(stage, person.agree(stage, rows(stage)[0][0]))
             usual["decide"] = time.monotonic() - began
             assert stage.lines("effects") == ["once"] and rows(stage)[0][2]["ok"], (stage.lines("effects"), rows(stage))
-        in_threads(lambda stage, i: one(stage, i, usual), range(CASES))
+        in_threads(lambda stage, i: one(stage, i, usual, person), range(CASES))
     print(", ".join(f"{name}: {count}" for name, count in sorted(figures.items())))
     assert figures["killed"] >= CASES and figures["effects"] >= CASES // 2, "too little has happened"
 

@@ -4,24 +4,17 @@ once, and what comes behind it has its effect once, and not before.
 workflow_approvals.py    RUNNER names the binary; CRASH=full: 500 kills; CRASH_SEED is of the instants
 """
 import collections
-import json
 import os
 import random
-import socket
-import subprocess
-import sys
-import tempfile
 import time
 
-import harness
-from workflow_stage import VICTIMS, Stage, in_threads
+from workflow_stage import Person, Stage, disturbed, in_threads
 
 CASES = 200 if os.environ.get("CRASH") == "full" else 24
 SEED = os.environ.get("CRASH_SEED", "1")
 MOST = 60  # resumes and decisions of a run
 AGAIN = 0.6  # how many of them are killed
 PENDING = 14
-PERSON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "person.py")
 
 WORKFLOW = """\
 name: approvals
@@ -39,7 +32,6 @@ commands:
 """
 ALLOWS = {"one": "2.one", "x": "2.2[1].each", "y": "2.2[2].each"}  # effect → the gate in front of it
 
-HOME = tempfile.TemporaryDirectory()
 figures = collections.Counter()
 
 
@@ -47,24 +39,6 @@ def fresh(stage):
     stage.fresh()
     stage.write("approvals.yaml", WORKFLOW)
     stage.write("notified", "")
-
-
-def decide(stage, gate):
-    """A person agrees; the number of what they have called."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(os.path.join(HOME.name, "person"))
-        with connection.makefile("rw", encoding="utf-8") as stream:
-            what = {"argv": [os.path.abspath(harness.RUNNER), "approve", gate], "cwd": stage.dir, "env": stage.env}
-            print(json.dumps(what), file=stream, flush=True)
-            return int(stream.readline())
-
-
-def disturbed(stage, source, usual, pid):
-    if source.random() < AGAIN:
-        time.sleep(source.uniform(0, usual))
-        VICTIMS[source.choice(list(VICTIMS))](stage, pid)
-        figures["killed"] += 1
-    stage.await_gone()
 
 
 def check(stage):
@@ -77,32 +51,32 @@ def check(stage):
     assert "after" not in effects or all(state == "approved" for _, state in gates), (effects, gates)
 
 
-def step(stage, source, usual):
+def step(stage, source, usual, person):
     pending = [row[0] for row in stage.rows("SELECT id FROM approvals WHERE state = 'pending'")]
     if pending and source.random() < 0.6:
         figures["decisions"] += 1
-        disturbed(stage, source, usual, decide(stage, source.choice(pending)))
+        disturbed(stage, source, usual, person.agree(stage, source.choice(pending)), figures, AGAIN)
     else:
         figures["resumed"] += 1
         process = stage.start("resume", stage.run_id())
-        disturbed(stage, source, usual, process.pid)
+        disturbed(stage, source, usual, process.pid, figures, AGAIN)
         process.communicate(timeout=200)
         assert process.returncode in (0, PENDING, 137, -9, 1) or process.returncode > 128, process.returncode
     check(stage)
 
 
-def one(stage, i, usual):
+def one(stage, i, usual, person):
     fresh(stage)
     source = random.Random(f"{SEED} {i}")
     process = stage.start("run", "approvals.yaml")
-    disturbed(stage, source, usual, process.pid)
+    disturbed(stage, source, usual, process.pid, figures, AGAIN)
     process.communicate(timeout=200)
     if not stage.run_id():
         assert stage.call("run", "approvals.yaml")["meta"]["exit_code"] == PENDING
     for _ in range(MOST):
         if stage.rows("SELECT 1 FROM runs WHERE state = 'completed'"):
             break
-        step(stage, source, usual)
+        step(stage, source, usual, person)
     assert stage.rows("SELECT state FROM runs") == [("completed",)], stage.rows("SELECT state, code, message FROM runs")
     effects = stage.lines("effects")
     assert sorted(effects) == ["after", "before", "one", "x", "y"] and effects[0] == "before" and effects[-1] == "after", effects
@@ -111,19 +85,13 @@ def one(stage, i, usual):
 
 
 def main():
-    # a person is there before the first run, and gone when the other end of its stdin is, with us
-    with subprocess.Popen([sys.executable, PERSON, os.path.join(HOME.name, "person")], stdin=subprocess.PIPE) as person:
-        person.wait()
-        all_cases()
-
-
-def all_cases():
-    with Stage() as stage:
-        fresh(stage)
-        began = time.monotonic()
-        assert stage.call("run", "approvals.yaml")["meta"]["exit_code"] == PENDING
-        usual = time.monotonic() - began
-    in_threads(lambda stage, i: one(stage, i, usual), range(CASES))
+    with Person() as person:
+        with Stage() as stage:
+            fresh(stage)
+            began = time.monotonic()
+            assert stage.call("run", "approvals.yaml")["meta"]["exit_code"] == PENDING
+            usual = time.monotonic() - began
+        in_threads(lambda stage, i: one(stage, i, usual, person), range(CASES))
     print(", ".join(f"{name}: {count}" for name, count in sorted(figures.items())))
     assert figures["killed"] >= CASES, "too few kills"
 

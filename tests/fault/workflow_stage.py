@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -236,6 +237,50 @@ def killed(stage, source, usual, *args, ways=VICTIMS, figures=None):
     stage.await_gone()
     if figures is not None:
         figures["killed"] += process.returncode != 0
+
+
+class Person:
+    """Who decides, at a terminal: there before whatever asks in this block, since a person is older than the question."""
+
+    def __enter__(self):
+        self.home = tempfile.TemporaryDirectory()
+        self.socket = os.path.join(self.home.name, "person")
+        program = [sys.executable, str(harness.HERE / "person.py"), self.socket]
+        self.process = subprocess.Popen(program, stdin=subprocess.PIPE)  # gone when the other end of its stdin is, with us
+        self.process.wait()
+        time.sleep(0.05)  # what asks is younger, by the kernel's ticks
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.home.cleanup()
+
+    def agree(self, stage, approval):
+        """Calls `approve`; the number of the process."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self.socket)
+            with connection.makefile("rw", encoding="utf-8") as stream:
+                what = {"argv": [os.path.abspath(harness.RUNNER), "approve", approval], "cwd": stage.dir, "env": stage.env}
+                print(json.dumps(what), file=stream, flush=True)
+                return int(stream.readline())
+
+
+def disturbed(stage, source, usual, pid, figures, again):
+    """A process is killed in the time that it usually takes, with the probability `again`, and waited for."""
+    if source.random() < again:
+        time.sleep(source.uniform(0, usual))
+        VICTIMS[source.choice(list(VICTIMS))](stage, pid)
+        figures["killed"] += 1
+    over(stage, pid)
+
+
+def over(stage, pid):
+    """Waits for a process that may not have begun yet to be one that its stage knows. A zombie has no program."""
+    until = time.monotonic() + 60
+    while os.path.exists(f"/proc/{pid}/exe"):
+        assert time.monotonic() < until, f"{pid} goes on"
+        time.sleep(0.002)
+    stage.await_gone()
 
 
 def usual_time(file, begin, end, make=None):
