@@ -5,6 +5,8 @@
 --   lua5.4 .ci/docs/environments.lua recorded NAME COMMIT    is all of it recorded of this commit, without a failure?
 --   lua5.4 .ci/docs/environments.lua list
 
+local tab_rows = dofile ".ci/docs/tab_rows.lua"
+
 local M = {}
 
 local FOLDER = "tests/environments/"
@@ -16,37 +18,21 @@ local function lines_of(path)
 	return text:gmatch "[^\n]+"
 end
 
-local function cells_of(line)
-	local cells = {}
-	for cell in (line .. "\t"):gmatch "(.-)\t" do
-		cells[#cells + 1] = cell
-	end
-	return cells
-end
-
--- What `row` makes of the cells of each line of a table with comments.
-local function rows_of(path, row)
-	local rows = {}
-	for line in lines_of(path) do
-		rows[#rows + 1] = line:sub(1, 1) ~= "#" and row(cells_of(line)) or nil
-	end
-	return rows
-end
-
 -- The rows of .ci/environments, in their order.
 ---@return { name: string, suites: string, says: string }[]
 function M.rows()
-	return rows_of(".ci/environments", function(cells)
-		return { name = cells[1], suites = cells[4], says = cells[5] }
-	end)
+	local rows = {}
+	for i, cells in ipairs(tab_rows.read ".ci/environments") do
+		rows[i] = { name = cells[1], suites = cells[4], says = cells[5] }
+	end
+	return rows
 end
 
 -- What is recorded of an environment, or nil: its lines are KEY and VALUE…, with tabs between.
 ---@return table?
 function M.read(name)
 	local found = { ran = {}, skips = {}, failures = {} }
-	for line in lines_of(FOLDER .. name) do
-		local cells = cells_of(line)
+	for _, cells in ipairs(tab_rows.read(FOLDER .. name)) do
 		local key = table.remove(cells, 1)
 		if key == "ran" then
 			found.ran[cells[1]] = true
@@ -85,7 +71,7 @@ local function collect(folder)
 			read_log(folder .. "/logs/" .. name, suite, found)
 		end
 		for line in (name:find "%.skips$" and lines_of(folder .. "/logs/" .. name) or string.gmatch("", "x")) do
-			found.skips[#found.skips + 1] = cells_of(line)
+			found.skips[#found.skips + 1] = tab_rows.cells(line)
 		end
 	end
 	local ended
@@ -206,9 +192,11 @@ function M.table_rows()
 end
 
 function M.kinds()
-	return rows_of("tests/skips", function(cells)
-		return { cells[1], cells[3] }
-	end)
+	local rows = {}
+	for i, cells in ipairs(tab_rows.read "tests/skips") do
+		rows[i] = { cells[1], cells[3] }
+	end
+	return rows
 end
 
 local verbs = {}

@@ -3,34 +3,18 @@
 --
 --   lua5.4 .ci/docs/packages.lua record NAME COMMIT SECONDS FILE STATUS   FILE has the lines of tests/packages/used
 
+local tab_rows = dofile ".ci/docs/tab_rows.lua"
+
 local M = {}
 
 local RESULTS = "tests/packages/results"
 local HEAD = "# What .ci/check-packages recorded: NAME, COMMIT, SECONDS, STEP, OUTCOME and why, with tabs between.\n"
 local STEPS = { "install", "upgrade", "hello", "deploy", "rollback", "workflow", "add", "completion", "doctor", "remove" }
 
-local function cells_of(line)
-	local cells = {}
-	for cell in (line .. "\t"):gmatch "(.-)\t" do
-		cells[#cells + 1] = cell
-	end
-	return cells
-end
-
--- The lines of a table, as lists of cells; none where there is no such file.
-local function read(path)
-	local rows = {}
-	local file <close> = io.open(path, "rb")
-	for line in (file and file:lines() or string.gmatch("", "x")) do
-		rows[#rows + 1] = line:sub(1, 1) ~= "#" and cells_of(line) or nil
-	end
-	return rows
-end
-
 -- The steps that one row took, by name: { "yes" | "says so" | "no", why }.
 local function recorded()
 	local rows = {}
-	for _, cells in ipairs(read(RESULTS)) do
+	for _, cells in ipairs(tab_rows.read(RESULTS)) do
 		local row = rows[cells[1]] or { commit = cells[2], seconds = cells[3], steps = {} }
 		rows[cells[1]] = row
 		row.steps[cells[4]] = { cells[5], cells[6] }
@@ -47,7 +31,7 @@ end
 -- A failed step is bold. Where something is missing, the cell has what the step says of it.
 function M.table_rows()
 	local rows, known = {}, recorded()
-	for i, cells in ipairs(read ".ci/packages") do
+	for i, cells in ipairs(tab_rows.read ".ci/packages") do
 		local found = known[cells[1]]
 		local row = { cells[6] }
 		for _, step in ipairs(STEPS) do
@@ -63,11 +47,11 @@ end
 
 -- The row's lines take the place of those that it had; the rest stays as it is.
 local function record(name, commit, seconds, path, status)
-	local lines, steps, failed = {}, read(path), tonumber(status) ~= 0
+	local lines, steps, failed = {}, tab_rows.read(path), tonumber(status) ~= 0
 	if failed and #steps == 0 then
 		steps = { { "install", "no", "build/packages/said/" .. name .. " says why" } }
 	end
-	for _, cells in ipairs(read(RESULTS)) do
+	for _, cells in ipairs(tab_rows.read(RESULTS)) do
 		lines[#lines + 1] = cells[1] ~= name and table.concat(cells, "\t") or nil
 	end
 	local done = {}
