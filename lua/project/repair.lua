@@ -176,24 +176,14 @@ end
 -- Words of a question, which name nothing.
 local FILLING = tables.set "the a an of records"
 
--- How many words there are from the first flag on.
-local function options_of(argv)
-	for i, word in ipairs(argv) do
-		if values.is_option(word) then
-			return #argv - i + 1
-		end
-	end
-	return 0
-end
-
--- Without those in front of the first flag; nil: there are none.
+-- Without those in front of the first flag, and how many words there are from that on; nil: there are none.
 local function without_filling(argv)
-	local out, seen = {}, false
+	local out, options = {}, 0
 	for _, word in ipairs(argv) do
-		seen = seen or values.is_option(word)
-		out[#out + 1] = (seen or not FILLING[word:lower()]) and word or nil
+		options = (options > 0 or values.is_option(word)) and options + 1 or 0
+		out[#out + 1] = (options > 0 or not FILLING[word:lower()]) and word or nil
 	end
-	return out[1] and #out < #argv and out or nil
+	return out[1] and #out < #argv and out or nil, options
 end
 
 local function repair(whole_argv, project, is_short)
@@ -308,10 +298,10 @@ function M.command(a)
 	end
 	local project = unrun(a)
 	local ok, best, near = pcall(repair, argv, project)
-	local short = without_filling(argv)
+	local short, options = without_filling(argv)
 	if short then
 		local again, other = pcall(repair, short, project, true)
-		if again and other and other.safe and other.rest <= options_of(short) then
+		if again and other and other.safe and other.rest <= options then
 			best, near = other, nil
 		end
 	end

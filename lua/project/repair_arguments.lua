@@ -137,6 +137,15 @@ local WAYS = {
 }
 local SURE = 9 -- of them: before a habit of other tools is meant
 
+-- The command's own arguments of which this is so.
+local function args_that(s, is_so)
+	local found = {}
+	for _, row in ipairs(s.command.args) do
+		found[#found + 1] = is_so(row) and row or nil
+	end
+	return found
+end
+
 -- May a value be meant for it? What is given by its right name is no other's, wherever that stands.
 local function free(s, row)
 	return s.spelt[row] ~= true and not s.held[row] and (row.type == "array" or s.given[row] == nil)
@@ -223,13 +232,9 @@ local function waits(text)
 	return words.is_in("wait", text) and not words.negates(text) and not text:find "n't"
 end
 
--- The arguments that say how many.
-local function counts(s)
-	local found = {}
-	for _, row in ipairs(s.command.args) do
-		found[#found + 1] = row.type == "integer" and COUNTS[row.flag] and free(s, row) and row or nil
-	end
-	return found
+-- The argument that says how many.
+local function count_of(s)
+	return sole(args_that(s, function(row) return row.type == "integer" and COUNTS[row.flag] and free(s, row) end))
 end
 
 -- A habit of other tools, which is no argument of the command. Returns whether its value is used; nil: it is none.
@@ -247,8 +252,8 @@ local function foreign(s, name, value)
 		return false -- it does anyway
 	elseif s.strict then
 		return nil
-	elseif MOST[name] and value and value:find "^%d+$" and sole(counts(s)) then
-		return put(s, sole(counts(s)), value)
+	elseif MOST[name] and value and value:find "^%d+$" and count_of(s) then
+		return put(s, count_of(s), value)
 	elseif MOST[name] and value and value:find "^%d+$" and has_flag(s, "limit") then
 		emit(s, "--limit", value)
 		return true
@@ -277,11 +282,7 @@ local function put_boolean(s, row, text, negated)
 end
 
 local function own_row(s, name)
-	for _, row in ipairs(s.command.args) do
-		if row.flag == name or row.short == name then
-			return row
-		end
-	end
+	return args_that(s, function(row) return row.flag == name or row.short == name end)[1]
 end
 
 local function exact(s, name)
@@ -339,20 +340,16 @@ end
 
 -- --output was meant for a path of the command's own, which has to be given.
 local function missing_path(s)
-	local found = {}
-	for _, row in ipairs(s.command.args) do
-		found[#found + 1] = row.required and words.kind(row) == "path" and not row.positional and free(s, row) and row or nil
-	end
-	return sole(found)
+	return sole(args_that(s, function(row)
+		return row.required and words.kind(row) == "path" and not row.positional and free(s, row)
+	end))
 end
 
 -- Is there a place for a word without a flag?
 local function has_place(s)
-	for _, row in ipairs(s.command.args) do
-		if row.positional and (row.type == "array" or not s.held[row] and not s.given[row] and s.spelt[row] ~= true) then
-			return true
-		end
-	end
+	return args_that(s, function(row)
+		return row.positional and (row.type == "array" or not s.held[row] and not s.given[row] and s.spelt[row] ~= true)
+	end)[1] ~= nil
 end
 
 -- "a,b" and ["a","b"] are two.
@@ -362,6 +359,17 @@ local function members(text)
 		out[#out + 1] = (one:match "^%s*(.-)%s*$":gsub('^"(.*)"$', "%1"))
 	end
 	return out
+end
+
+-- Take each member of a list for a row; nil: one can't be.
+local function put_members(s, row, text)
+	local list = members(text)
+	for _, one in ipairs(list) do
+		if one:find '"' or not put(s, row, one) then
+			return nil
+		end
+	end
+	return list[1] ~= nil or nil
 end
 
 -- An option; returns how many words it has taken, and which argument has the last; nil: it is not clear what was meant.
@@ -406,15 +414,10 @@ local function option(s, token, name, value, after)
 		return put_boolean(s, row, value or takes and after or nil, negated) and (takes and 2 or 1)
 	end
 	s.sure = s.sure + (spelt == true and not row.section and 1 or 0)
-	if row.type == "array" and next_value
-		and (words.is_plural(plain(name), row.flag) and not next_value:find "[%s{]" or not reads.read(s, row, next_value)) then
-		local list = members(next_value)
-		for _, one in ipairs(list) do
-			if one:find '"' or not put(s, row, one) then
-				return nil
-			end
-		end
-		return list[1] and (value and 1 or 2)
+	local is_list = row.type == "array" and next_value
+		and (words.is_plural(plain(name), row.flag) and not next_value:find "[%s{]" or not reads.read(s, row, next_value))
+	if is_list then
+		return put_members(s, row, next_value) and (value and 1 or 2)
 	end
 	return put(s, row, next_value) and (value and 1 or 2), row
 end
@@ -423,11 +426,9 @@ end
 
 -- Does an argument that has to be given, and takes any text, lack its value?
 local function missing(s)
-	for _, row in ipairs(s.command.args) do
-		if row.required and s.given[row] == nil and s.spelt[row] ~= true and not row.positional and not row.values and row.type ~= "boolean" then
-			return true
-		end
-	end
+	return args_that(s, function(row)
+		return row.required and s.given[row] == nil and s.spelt[row] ~= true and not row.positional and not row.values and row.type ~= "boolean"
+	end)[1] ~= nil
 end
 
 -- A word for the next place: true; false: there is none; nil: it can't be one.
@@ -493,10 +494,7 @@ local function assign(s, rest, i, taken, loss, out)
 		out[#out + 1] = { rows = table.move(taken, 1, #rest, 1, {}), loss = loss }
 		return
 	end
-	local lacks = false
-	for _, row in ipairs(s.command.args) do
-		lacks = lacks or row.required and s.given[row] == nil and not taken[row]
-	end
+	local lacks = args_that(s, function(row) return row.required and s.given[row] == nil and not taken[row] end)[1]
 	local before = taken[i - 1] and taken[taken[i - 1]] or 0
 	local tail = rest[i + 1] and is_prose(rest, i) and table.concat(rest, " ", i)
 	for at, row in ipairs(s.command.args) do
@@ -573,8 +571,8 @@ local function take_words(s, rest, run)
 	return true
 end
 
-local function take(s, tokens)
-	local i, plain_only, list, named, run = 1, false, {}, {}, nil
+-- Which arguments are given by their right name anywhere, and which have their place in what stands in front.
+local function mark_given(s, tokens)
 	for _, token in ipairs(tokens) do
 		local is_right, row = spelling(s, token)
 		if row then
@@ -582,12 +580,18 @@ local function take(s, tokens)
 		end
 	end
 	local first = 1
-	for _, row in ipairs(s.command.args) do -- what stands in front has its place
+	for _, row in ipairs(s.command.args) do
 		if row.positional and s.spelt[row] ~= true and tokens[first] and not values.is_option(tokens[first])
 			and not tokens[first]:find "^%a[%w_-]*[=:]" then
 			s.held[row], first = true, first + 1
 		end
 	end
+end
+
+-- Take the options. Returns the words without one, each with the value that it stands behind, and the pairs that come after the places;
+-- nil: it is not clear what one means.
+local function take_options(s, tokens)
+	local i, plain_only, list, named, run = 1, false, {}, {}, nil
 	while i <= #tokens do
 		local token = tokens[i]:gsub("^\u{2014}", "--"):gsub("^\u{2013}", "--")
 		local name, value = pair(s, token)
@@ -617,20 +621,30 @@ local function take(s, tokens)
 		end
 		i = i + 1
 	end
-	local rest, last_run = {}, nil
+	return list, named
+end
+
+-- Put words into their places. Returns those without one, and the value that they stand right behind; nil: one can't be in its place.
+local function fill_places(s, list)
+	local rest, run = {}, nil
 	for _, one in ipairs(list) do
 		local used = place(s, one.text)
 		if used == nil then
 			return nil
 		elseif not used then
 			rest[#rest + 1] = one.text
-			if one.run and (not last_run or last_run == one.run) then
-				last_run = one.run
-				one.run.first, one.run.last = one.run.first or #rest, #rest
-				table.insert(one.run.words, one.text)
+			if one.run and (not run or run == one.run) then
+				run = one.run
+				run.first, run.last = run.first or #rest, #rest
+				table.insert(run.words, one.text)
 			end
 		end
 	end
+	return rest, run
+end
+
+-- Take "name=value", whose argument is certain once the places have theirs; nil: it isn't.
+local function take_named(s, named)
 	for _, one in ipairs(named) do
 		for _, row in ipairs(s.command.args) do
 			s.held[row] = s.held[row] or s.slots[row] ~= nil
@@ -639,7 +653,17 @@ local function take(s, tokens)
 			return nil
 		end
 	end
-	return take_words(s, rest, last_run)
+	return true
+end
+
+local function take(s, tokens)
+	mark_given(s, tokens)
+	local list, named = take_options(s, tokens)
+	local rest, run = nil, nil
+	if list then
+		rest, run = fill_places(s, list)
+	end
+	return rest and take_named(s, named) and take_words(s, rest, run)
 end
 
 -- "deployment/checkout" of a command for deployments is one that is called so: which the declaration says, or else nobody.
@@ -668,9 +692,7 @@ local function attempt_at(command, tokens, config, path)
 	for _, row in ipairs(contract.rows(command)) do
 		s.rows[#s.rows + 1] = row.section and not row.front and row or nil
 	end
-	for _, row in ipairs(command.args) do
-		s.has_places = s.has_places or row.positional
-	end
+	s.has_places = args_that(s, function(row) return row.positional end)[1] ~= nil
 	if not take(s, without_kinds(s, tokens)) then
 		return nil, s
 	end

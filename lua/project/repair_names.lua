@@ -200,14 +200,13 @@ function M.candidates(argv, at, project)
 			break
 		end
 		tokens[#tokens + 1] = argv[i]:lower()
-		local parts = split(argv[i])
-		typed[#tokens] = table.move(parts, 1, #parts, #(typed[#tokens - 1] or {}) + 1, table.move(typed[#tokens - 1] or {}, 1,
-			#(typed[#tokens - 1] or {}), 1, {}))
+		local parts, before = split(argv[i]), typed[#tokens - 1] or {}
+		typed[#tokens] = table.move(parts, 1, #parts, #before + 1, table.move(before, 1, #before, 1, {}))
 	end
 	local habit, list, is_group = flag_errors.word(tokens), catalog.list(project), false
 	for _, entry in ipairs(list) do
-		is_group = is_group or not entry.builtin and command_line.name_words(entry.name)[2] ~= nil
-			and command_line.name_words(entry.name)[1] == tokens[1]
+		local name = not entry.builtin and command_line.name_words(entry.name) or {}
+		is_group = is_group or name[2] ~= nil and name[1] == tokens[1]
 	end
 	for _, entry in ipairs(list) do
 		local habitual = entry.builtin and (habit and PLURAL or MISSPELT) or habit and not tokens[2] and PLURAL
