@@ -714,13 +714,9 @@ local function apply_keys(scope, node)
 	end
 end
 
-local function import(file, row)
-	local task, node = row.task, row.node
-	local scope, segments = scope_of(file, row), {}
-	task.keys.args = in_order(row.args)
-	apply_keys(scope, node)
-	local needs, runs = {}, of(node, "cmds") ~= NONE and of(node, "cmds") or of(node, "cmd") ~= NONE and of(node, "cmd")
-		or not node.keys and node or NONE
+-- What its `deps` are, as needs.
+local function dependencies(scope, node)
+	local needs = {}
 	for _, dep in ipairs(items(of(node, "deps"))) do
 		local call = of(dep, "for") == NONE and call_of(scope, dep.text or of(dep, "task").text or "?", of(dep, "vars"), dep.line)
 		needs[#needs + 1] = call and call.plain or nil
@@ -732,68 +728,88 @@ local function import(file, row)
 			scope.fail "a dependency whose values are computed"
 		end
 	end
-	for _, item in ipairs(items(runs)) do
-		add_command(scope, segments, item)
-	end
-	local scripts = 0
-	for _, segment in ipairs(segments) do
-		if segment.lines then
-			scripts = scripts + 1
-			segment.shell = table.concat(segment.lines, "\n")
-		end
-	end
-	if scope.has_trap and scripts > 1 then
-		scope.fail "defer, with tasks between the commands"
-	end
+	return needs
+end
+
+-- The lines in front of each of its scripts: what prepares them, which stands in front of `status`, too, and its guards.
+local function head_of(scope, cwd)
 	local first, locals = variables.lines(scope.variables, scope.used, scope.exports)
-	first = variables.in_root(first, task.keys.cwd)
+	first = variables.in_root(first, cwd)
 	first[#first + 1] = scope.cd
 	for _, list in ipairs { locals, scope.exported, scope.first } do
 		table.move(list, 1, #list, #first + 1, first)
 	end
 	local prepared = table.concat(first, "\n") .. (first[1] and "\n" or "")
-	local lines = prepared .. table.concat(scope.guards, "\n") .. (scope.guards[1] and "\n" or "")
-	local guarded = scope.guards[1] or scope.status or task.keys.sources or scope.ignored
-	if scripts < #segments and guarded or scope.has_if and needs[1] then
-		scope.fail "a condition in front of calls of tasks"
-	end
-	for _, segment in ipairs(segments) do
-		segment.shell = segment.shell and lines .. segment.shell
-	end
-	if not segments[1] and (scope.cd or scope.first[1] or scope.guards[1]) then
-		segments[1] = { shell = lines }
-	end
-	local keys = task.keys
-	local calls = {} -- tasks in front of one script are what it needs
+	return prepared, prepared .. table.concat(scope.guards, "\n") .. (scope.guards[1] and "\n" or "")
+end
+
+-- nil: any shell does
+local function interpreter_of(file, scope, lines)
+	local letters = "e" .. (file.letters or "") .. (scope.letters or ""):gsub("[" .. (file.letters or "") .. "e]", "")
+	return (scope.pipefail or file.pipefail) and ("bash -%so pipefail"):format(letters)
+		or is_bash(scope.text .. lines) and "bash -" .. letters or letters ~= "e" and "sh -" .. letters or nil
+end
+
+-- The commands that call tasks in front of one script are what it needs: as needs, and what is left.
+local function needed_first(needs, segments)
+	local calls = {}
 	for i, segment in ipairs(segments) do
 		calls[i] = not needs[1] and #calls == i - 1 and segment.plain or nil
 	end
 	if calls[1] and not calls[2] and (#calls == #segments or #calls == #segments - 1 and segments[#segments].shell) then
-		needs, segments = calls, { segments[#calls + 1] }
-	elseif needs[2] then
-		keys.parallel, needs = needs, {}
+		return calls, { segments[#calls + 1] }
 	end
-	keys.needs = needs[1] and needs or nil
+	return needs, segments
+end
+
+local function refuse(file, row, why)
+	file.sheet:note(row.line, row.name, ("not imported, because of %s"):format(why), row.task)
+	for _, key in ipairs { "needs", "parallel", "run", "interpreter", "status", "sources", "generates" } do
+		row.task.keys[key] = nil
+	end
+	row.task.keys.shell = shell.refusal(row.name, file.sheet.from)
+end
+
+local function import(file, row)
+	local task, node, keys = row.task, row.node, row.task.keys
+	local scope, segments, scripts = scope_of(file, row), {}, 0
+	keys.args = in_order(row.args)
+	apply_keys(scope, node)
+	local needs, runs = dependencies(scope, node), of(node, "cmds") ~= NONE and of(node, "cmds") or of(node, "cmd") ~= NONE and of(node, "cmd")
+		or not node.keys and node or NONE
+	for _, item in ipairs(items(runs)) do
+		add_command(scope, segments, item)
+	end
+	local prepared, lines = head_of(scope, keys.cwd)
+	for _, segment in ipairs(segments) do
+		if segment.lines then
+			scripts, segment.shell = scripts + 1, lines .. table.concat(segment.lines, "\n")
+		end
+	end
+	if scope.has_trap and scripts > 1 then
+		scope.fail "defer, with tasks between the commands"
+	end
+	local guarded = scope.guards[1] or scope.status or keys.sources or scope.ignored
+	if scripts < #segments and guarded or scope.has_if and needs[1] then
+		scope.fail "a condition in front of calls of tasks"
+	end
+	if not segments[1] and (scope.cd or scope.first[1] or scope.guards[1]) then
+		segments[1] = { shell = lines }
+	end
+	needs, segments = needed_first(needs, segments)
+	keys.parallel, keys.needs = needs[2] and needs or nil, not needs[2] and needs[1] and needs or nil
 	keys.status = scope.status and scope.status ~= "" and (prepared .. scope.status) or nil
-	local letters = "e" .. (file.letters or "") .. (scope.letters or ""):gsub("[" .. (file.letters or "") .. "e]", "")
-	keys.interpreter = (scope.pipefail or file.pipefail) and ("bash -%so pipefail"):format(letters)
-		or is_bash(scope.text .. lines) and "bash -" .. letters or letters ~= "e" and "sh -" .. letters or nil
+	keys.interpreter = interpreter_of(file, scope, lines)
 	if #segments == 1 and segments[1].shell then
 		keys.shell = segments[1].shell
 	elseif segments[1] and not scope.failed then
 		file.sheet:sequence(task, segments)
-	elseif not needs[1] and not keys.parallel then
+	elseif not needs[1] then
 		keys.shell = "true"
 	end
-	if not keys.shell then
-		keys.interpreter = nil
-	end
+	keys.interpreter = keys.shell and keys.interpreter
 	if scope.failed then
-		file.sheet:note(row.line, row.name, ("not imported, because of %s"):format(scope.failed), task)
-		for _, key in ipairs { "needs", "parallel", "run", "interpreter", "status", "sources", "generates" } do
-			keys[key] = nil
-		end
-		keys.shell = shell.refusal(row.name, file.sheet.from)
+		refuse(file, row, scope.failed)
 	end
 end
 

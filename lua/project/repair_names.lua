@@ -110,6 +110,20 @@ local function is_listing(typed, own, is_last)
 	return is_last == "list" and plural and verb
 end
 
+-- How likely a word beside the name is one that its description has; true: it stands for the verb that is missing. nil: it is none.
+local function said_of(word, command, own, missing, last)
+	if not command or #word < 3 and not words.is_verb(word) or words.negates(word) then
+		return nil
+	end
+	local first = command.description:lower():match "^%a+" or ""
+	local is_first = words.is_in(word, first) or words.is_one_verb(word, first)
+	if missing[1] and missing[#missing] >= last and not words.negates(own[missing[#missing]]) and is_first then
+		return SAID, true
+	end
+	return not missing[1] and (is_first and words.is_verb(word)
+		or words.is_in(word, command.description .. " " .. table.concat(command.keywords or {}, " "))) and 0.7 or nil
+end
+
 -- How well these words name an entry; nil: they don't. `of`: the command, loaded where its description has to say more.
 local function reading(typed, entry, of, is_group)
 	local own, last = name_parts(entry.name)
@@ -138,21 +152,12 @@ local function reading(typed, entry, of, is_group)
 		score, loose = is_said and score * SAID / LOOSELY or score, not is_said and "verb"
 	end
 	if word then
-		local command = not entry.builtin and of(entry)
-		if not command or #word < 3 and not words.is_verb(word) or words.negates(word) then
+		local factor, is_verb = said_of(word, not entry.builtin and of(entry), own, missing, last)
+		if not factor then
 			return nil
 		end
-		local first = command.description:lower():match "^%a+" or ""
-		local is_first = words.is_in(word, first) or words.is_one_verb(word, first)
-		local verb = missing[1] and missing[#missing] >= last and not words.negates(own[missing[#missing]])
-		if verb and is_first then
-			score, missing[#missing] = score * SAID, nil
-		elseif not missing[1] and (is_first and words.is_verb(word)
-			or words.is_in(word, command.description .. " " .. table.concat(command.keywords or {}, " "))) then
-			score, bare = score * 0.7, extra[1] == #typed and not words.is_verb(word)
-		else
-			return nil
-		end
+		score, missing[#missing] = score * factor, not is_verb and missing[#missing] or nil
+		bare = not is_verb and extra[1] == #typed and not words.is_verb(word)
 	end
 	local left_out, all = false, false
 	for _, j in ipairs(missing) do
