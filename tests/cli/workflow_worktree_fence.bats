@@ -100,7 +100,7 @@ confined() {
 		      eval "\$PLANT"
 		      git init -q sub; cd sub
 		      eval "\$PLANT"
-		      set_all; cd ..; git add sub; git commit -q -m sub; echo more >>sub/a.f
+		      set_all; cd ..; git add sub; git commit -q -m sub; echo m >sub/a.f
 		  - worktree: { branch: agent/two }
 		    shell: |
 		      modules=\$(git rev-parse --git-dir)/modules; mkdir -p "\$modules"; git init -q --separate-git-dir "\$modules/sub" sub; cd sub
