@@ -18,7 +18,7 @@ OLD_S = quick(2.5, 0)  # what lists know of a file is kept once it has stood sti
 # What is asked of runner, and of each peer for the same.
 QUESTIONS = {
     "a Tab behind `runner serv`": {
-        "runner": ["completion", "bash", "--format", "plain", "--", "serv"],
+        "runner": ["completion", "bash", "--format", "tsv", "--", "serv"],
         "just": ["--summary"], "task": ["--list-all", "--silent"], "mise": ["tasks", "ls", "--name-only"]},
     "`runner` alone, the list": {
         "runner": [],
@@ -76,8 +76,10 @@ def prepare(builds, folder):
 
     time.sleep(OLD_S)
     for build, runner in builds.path.items():
-        for words in ["service-1", "--host", "web-1"], []:  # the list loads them all, and keeps what it learns
+        for words in ["service-1", "--host", "web-1"], ["status"]:  # which loads them all, and keeps what it learns
             subprocess.run([runner, *words], cwd=path, env=env(build), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+        if not quick(os.path.isdir(os.path.join(folder, "state", build, "runner", "declarations")), True):
+            raise RuntimeError(f"{runner} keeps nothing of what lists say")
     return path, env
 
 
