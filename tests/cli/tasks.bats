@@ -242,8 +242,7 @@ example() {
 	reaching marker hang --grace 100ms
 	[ "$status" -eq 10 ]
 	assert_envelope
-	until_true eval '! grep -lqsz "TOKEN=$TOKEN" $(ls -d /proc/[0-9]*/environ | grep -v "/$$/")' || true
-	run -1 pgrep -f "sleep 1000"
+	assert_no_process_left
 }
 
 @test "groups by a blank or by tables within tables; a name with _ in front is not listed" {
@@ -463,7 +462,7 @@ example() {
 	assert_envelope
 	[ "$status" -eq 1 ]
 	expect '"bad" in e.error.message'
-	run -1 pgrep -f "sleep 1000"
+	assert_no_process_left
 }
 
 @test "a cycle of needs is refused, and one that is needed twice runs once" {
@@ -886,18 +885,14 @@ example() {
 	done
 }
 
-none_left() {
-	! pgrep -f "sleep 7011" >out.txt
-}
-
 @test "Ctrl+C while a needed one has the terminal ends all, and so does a kill" {
 	tasks <<<'hang = { "Hang", shell = "trap : INT; echo \"up [y/N] \"; printf \"[y/N] \"; while :; do sleep 7011; done" }, top = { "T", needs = { "hang" }, shell = "touch after" },
 		kills = { "K", shell = "kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $(ps -o ppid= -p $PPID))); sleep 7011" }, gone = { "G", needs = { "kills" }, shell = "touch after" }'
 	at_terminal $'\x03' top
 	[ "$(tail -n 1 shown)" = "status 130" ]
-	run -1 pgrep -f "sleep 7011"
+	assert_no_process_left
 	at_terminal "" gone
-	until_true none_left
+	until_true assert_no_process_left
 	[ ! -e after ]
 }
 

@@ -30,6 +30,14 @@ ended() {
 	[ "$status" -eq "$2" ] || { cat "$1.out" "$1.err" >&2; return 1; }
 }
 
+# steps_of NAME: processes of this test that run its step
+steps_of() {
+	local path
+	for path in $(processes_left); do
+		if tr '\0' ' ' 2>/dev/null <"${path%environ}cmdline" | grep -qF "until [ -e go.$1 ]"; then echo "$path"; fi
+	done
+}
+
 said() {
 	[ "$(paste -sd ' ' effects)" = "$*" ] || { cat effects >&2; return 1; }
 }
@@ -121,7 +129,7 @@ said() {
 	until_true grep -q 'waits for run' b.err
 	kill -KILL "$(<a.pid)"
 	until_true grep -qx b effects
-	[ -z "$(pgrep -f 'go[.]a' || true)" ]
+	[ -z "$(steps_of a)" ]
 	background r resume a
 	until_true grep -q 'waits for run run_.* of b' r.err
 	touch go.a go.b
