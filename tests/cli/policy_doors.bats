@@ -162,11 +162,12 @@ effects() {
 
 @test "a refusal says the whole of what is allowed, and the end of a policy's time names no flag" {
 	body deploy 'args = { { "n", "integer", description = "x" }, { "env", "string", description = "x" } },' <<<'ctx:sleep("20s") return {}'
-	policy '{ "allow": { "deploy": { "args": { "n": { "values": [1, 2, 9], "max": 5, "absent": true }, "env": ["a", null] } } }, "max_timeout": "200ms" }'
+	policy '{ "allow": { "deploy": { "args": { "n": { "values": [1, 2, 9], "max": 5, "absent": true }, "env": ["a", null] } } } }'
 	denied allow.deploy.args.n --policy p.json deploy --n 9
 	expect 'e.error.context["allowed"] == { "values": [1, 2, 9], "max": 5, "absent": True }'
 	denied allow.deploy.args.env --policy p.json deploy --env b
 	expect 'e.error.context["allowed"] == ["a", None]'
+	policy '{ "max_timeout": "200ms" }'
 	answers 10 --policy p.json deploy --timeout 1m
 	expect 'e.error.suggestion.startswith("A policy of the caller set the limit")'
 	[[ $(cat out.txt) != *"--timeout 5m"* ]]

@@ -45,9 +45,9 @@ queue() {
 
 @test "a step's resources stand in place of its executor's, and what is the site's stays" {
 	queue <<-'YAML'
-		  - { on: q, shell: "true", timeout: 1s }
-		  - { on: q, shell: "true", timeout: 1s, resources: { cpus: 8, gpus: "a100:2", memory: 4G, time: 2h } }
-		  - { on: q, shell: "true", timeout: 1s, resources: { gpus: 1 } }
+		  - { on: q, shell: "true", timeout: 1m }
+		  - { on: q, shell: "true", timeout: 1m, resources: { cpus: 8, gpus: "a100:2", memory: 4G, time: 2h } }
+		  - { on: q, shell: "true", timeout: 1m, resources: { gpus: 1 } }
 	YAML
 	call workflow run flow.yaml
 	envelope 0
@@ -56,7 +56,7 @@ queue() {
 
 @test "after memory or time was not enough, the next of each list is asked for, and the last one again" {
 	queue out_of_memory timeout timeout <<-'YAML'
-		  - { on: q, foreach: [a, b], chunk: 2, resources: { memory: [1G, 2G], time: [1h, 2h, 3h] }, do: [ { shell: 'echo x >>did', timeout: 1s } ] }
+		  - { on: q, foreach: [a, b], chunk: 2, resources: { memory: [1G, 2G], time: [1h, 2h, 3h] }, do: [ { shell: 'echo x >>did', timeout: 1m } ] }
 	YAML
 	call workflow run flow.yaml
 	envelope 0
@@ -117,7 +117,7 @@ clean_up() {
 
 @test "when there is no more memory to ask for the step fails, and a resumed run asks for the most" {
 	queue out_of_memory out_of_memory <<-'YAML'
-		  - { on: q, shell: "true", timeout: 1s, resources: { memory: [1G, 2G] } }
+		  - { on: q, shell: "true", timeout: 1m, resources: { memory: [1G, 2G] } }
 	YAML
 	call workflow run flow.yaml
 	[ "$status" -ne 0 ]

@@ -165,7 +165,7 @@ returns() {
 }
 
 @test "an HTTP failure keeps the head of a text body, and of no other" {
-	python3 - >port.txt <<-'PY' &
+	python3 - >port.txt 3>&- <<-'PY' &
 		import http.server, sys
 		class Server(http.server.BaseHTTPRequestHandler):
 		    def do_GET(self):
@@ -177,7 +177,7 @@ returns() {
 		        pass
 		server = http.server.HTTPServer(("127.0.0.1", 0), Server)
 		print(server.server_port, flush=True)
-		server.timeout = 20
+		server.timeout = 150
 		server.handle_request()
 		server.handle_request()
 	PY
@@ -207,7 +207,7 @@ returns() {
 }
 
 @test "a login page with status 200 is not null" {
-	python3 - >port.txt <<-'PY' &
+	python3 - >port.txt 3>&- <<-'PY' &
 		import http.server
 		class Server(http.server.BaseHTTPRequestHandler):
 		    def do_GET(self):
@@ -219,7 +219,7 @@ returns() {
 		        pass
 		server = http.server.HTTPServer(("127.0.0.1", 0), Server)
 		print(server.server_port, flush=True)
-		server.timeout = 20
+		server.timeout = 150
 		server.handle_request()
 	PY
 	until_true [ -s port.txt ]
@@ -339,7 +339,7 @@ returns() {
 }
 
 @test "a request that the attempt's deadline cuts says so, not its own limit" {
-	python3 - >port.txt <<-'PY' &
+	python3 - >port.txt 3>&- <<-'PY' &
 		import socket, time
 		s = socket.socket()
 		s.bind(("127.0.0.1", 0))

@@ -172,7 +172,7 @@ LUA
 	body both <<-'LUA'
 		local calls, pairs_of = require "calls", {}
 		for _, words in ipairs { { "hello" }, { "flaky" }, { "crash" }, { "slow" }, { "prints" }, { "nothing" }, { "hello", "--nam" }, { "--version" },
-			{ "hello", "--format", "text" }, { "greedy", "--timeout", "20s" } } do
+			{ "hello", "--format", "text" }, { "greedy", "--timeout", "100s" } } do
 			local pair = {}
 			for i, warm in ipairs { true, false } do
 				local r = calls.call(warm, table.unpack(words))
@@ -185,7 +185,7 @@ LUA
 		end
 		return { all = pairs_of }
 	LUA
-	call both --timeout 120s
+	call both --timeout 10m
 	assert_envelope
 	expect "[p['words'] for p in e.data['all'] if p['warm'] != p['cold']] == []"
 	expect "e.data['all'][1]['warm']['data'] == {'attempt': 3, 'seen': 1, 'loads': 1}"
@@ -362,7 +362,7 @@ victim_of() {
 		for _ = 1, 300 do calls.warmed_up() end
 		return { before = before, after = size() }
 	LUA
-	call serve --timeout 120s
+	call serve --timeout 10m
 	assert_envelope
 	expect "e.data.before['fds'] == e.data.after['fds'] and e.data.before['children'] == e.data.after['children']"
 	expect "e.data.after['kib'] - e.data.before['kib'] < 50"

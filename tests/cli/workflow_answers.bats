@@ -180,6 +180,7 @@ asked() {
 	expect 'e.error.message == "Step a: Timed out after 0.3s"'
 	[ "$(grep -c 'Network' out.txt)" -eq 0 ]
 	turns 'complain "API Error: Request timed out."; exit 1'
+	sed -i 's/300ms/5m/' slow.yaml
 	call workflow run slow.yaml
 	envelope 10
 	expect 'e.error.message.startswith("Step a: Network timeout after ")'
