@@ -171,6 +171,17 @@ effects() {
 	expect 'e.error["code"] == "POLICY_DENIED"'
 }
 
+# first_with WORD: of the processes that have it among theirs, the one that none of the others has started. (A lower number says
+# nothing: they begin anew.)
+first_with() {
+	local all pid parent
+	all=" $(grep -lzsx -- "$1" /proc/[0-9]*/cmdline | cut -d/ -f3 | xargs) "
+	for pid in $all; do
+		parent=$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$pid/stat" 2>/dev/null) || continue
+		[[ $all == *" $parent "* ]] || echo "$pid"
+	done
+}
+
 # outcome_of WORDS…: the code that a call ends with, or nothing.
 outcome_of() {
 	call "$@"
@@ -284,7 +295,7 @@ outcome_of() {
 	asks --name slow
 	people <<<"approve $id" &
 	until_true test -s effects
-	kill -KILL "$(grep -lzsx -- "$id" /proc/[0-9]*/cmdline | grep -v "/$BASHPID/" | cut -d/ -f3 | sort -n | head -n 1)"
+	kill -KILL "$(first_with "$id")"
 	wait
 	effects '1 slow'
 	person approve "$id"
@@ -418,6 +429,7 @@ outcome_of() {
 	printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}' \
 		'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"drop","arguments":{"name":"by mcp"}}}' >session
 	mcp() {
+		rm -f answer # else it waits for the last one's
 		# shellcheck disable=SC2094 # it waits for the answer
 		(cat session && until_true grep -q '"id":2' answer && sleep 0.1) | env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" mcp serve --allow drop >answer 2>/dev/null
 	}

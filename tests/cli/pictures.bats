@@ -434,7 +434,7 @@ WRITERS=(
 	'ctx:run { "sh", "-c", "echo written", echo = true }'
 	'ctx:pipeline { { "echo", "written" }, { "sh", "-c", "cat >&2" }, capture = false }'
 	'local p = ctx:spawn { "sh", "-c", "sleep 0.3; echo written >&2", capture = false } p:wait()'
-	'local p = ctx:spawn { "sh", "-c", "sleep 0.3; echo written >&2; sleep 300", capture = false } ctx:sleep(0.6) p:close()'
+	'local p = ctx:spawn { "sh", "-c", "sleep 0.3; echo written >&2; echo >said; sleep 300", capture = false } repeat ctx:sleep(0.05) until io.open("said") p:close()'
 	'io.popen("sleep 0.3; echo written >&2"):close()'
 	'local f = io.popen("sleep 0.3; echo written >&2", "w") ctx:sleep(0.6) f:close()'
 )
@@ -449,6 +449,7 @@ SHOWN=(
 	for writer in "${WRITERS[@]}"; do
 		for shown in "${SHOWN[@]}"; do
 			body="$shown ctx:sleep(0.15) $writer ctx:sleep(0.15)"
+			rm -f said
 			[ -n "$shown" ] || body="ctx:parallel { function() $body end, function() ctx:sleep(0.2) end }"
 			body work 'timeout = "5m",' <<-LUA
 				$body

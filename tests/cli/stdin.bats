@@ -23,16 +23,22 @@ fed() {
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" "$@" >out.txt 2>err.txt || status=$?
 }
 
+# fed_soon ARGS…: as fed, once something is to be read: what was not asked for is waited for only for a moment
+fed_soon() {
+	until_true read -r -t 0
+	fed "$@"
+}
+
 # with_bytes N ARGS…: with so many bytes from a pipe
 with_bytes() {
 	local n=$1
 	shift
 	head -c "$n" /dev/zero | tr '\0' x >bytes
-	fed "$@" < <(cat bytes)
+	fed_soon "$@" < <(cat bytes)
 }
 
 @test "REQ-F-054 a declared stdin is read, checked and handed to run, from a pipe and from a file" {
-	fed count --n 2 < <(echo '[1,2,3]')
+	fed_soon count --n 2 < <(echo '[1,2,3]')
 	succeeded
 	expect 'e.data == {"items": 3, "rest": ""}'
 	echo '[1,2]' >two
@@ -40,25 +46,25 @@ with_bytes() {
 	expect 'e.data["items"] == 2'
 	call count --input-file two
 	expect 'e.data["items"] == 2'
-	fed text < <(printf 'é\n')
+	fed_soon text < <(printf 'é\n')
 	expect 'e.data["text"] == "é\n"'
 }
 
 @test "REQ-F-054 what is not of the declared type is refused, with what is wrong" {
-	fed count < <(echo '[1,2')
+	fed_soon count < <(echo '[1,2')
 	refused 2 INVALID_JSON
-	fed count < <(echo '{}')
+	fed_soon count < <(echo '{}')
 	refused 2 INVALID_ARGUMENT
-	fed count < <(printf '["\xff"]')
+	fed_soon count < <(printf '["\xff"]')
 	assert_envelope
 	[ "$status" -eq 2 ]
-	fed text < <(printf 'a\xff')
+	fed_soon text < <(printf 'a\xff')
 	refused 2 INVALID_ARGUMENT
 	fed size --input-file - < <(printf 'a\xff\0')
 	succeeded
 	expect 'e.data["bytes"] == 3'
 	rm touched
-	fed count --n x < <(echo '[')
+	fed_soon count --n x < <(echo '[')
 	refused 2 INVALID_ARGUMENT
 	expect 'len(e.error.errors) == 1'
 }
@@ -90,11 +96,11 @@ with_bytes() {
 }
 
 @test "REQ-F-054 a stdin that never ends, and a line of 10 MB, get one answer" {
-	fed text < <(yes)
+	fed_soon text < <(yes)
 	refused 2 STDIN_TOO_LARGE
-	fed text < <(head -c 10000000 /dev/zero)
+	fed_soon text < <(head -c 10000000 /dev/zero)
 	refused 2 STDIN_TOO_LARGE
-	fed count < <(head -c 60000 /dev/zero | tr '\0' '[')
+	fed_soon count < <(head -c 60000 /dev/zero | tr '\0' '[')
 	refused 2 INVALID_JSON
 	[ "$(wc -c <out.txt)" -lt 3000 ]
 }
@@ -178,7 +184,7 @@ with_bytes() {
 if ctx.attempt < 3 then ctx:fail("UNAVAILABLE", "not yet") end
 return { text = ctx.input, attempt = ctx.attempt }
 LUA
-	fed flaky < <(echo hello)
+	fed_soon flaky < <(echo hello)
 	assert_envelope
 	expect 'e.error.code == "UNAVAILABLE" and [w["code"] for w in e.warnings] == ["STDIN_CONSUMED"]'
 	echo hello >hello
@@ -196,11 +202,11 @@ return { description = "x", danger_level = "mutating", stdin = {},
 	run = function(_, ctx) return { effect = "created", text = ctx.input } end }
 LUA
 	CLEAN_ENV+=(XDG_STATE_HOME="$PWD/state")
-	fed put --idempotency-key k < <(echo one)
+	fed_soon put --idempotency-key k < <(echo one)
 	expect 'e.data["effect"] == "created"'
-	fed put --idempotency-key k < <(echo one)
+	fed_soon put --idempotency-key k < <(echo one)
 	expect 'e.data["effect"] == "noop"'
-	fed put --idempotency-key k < <(echo two)
+	fed_soon put --idempotency-key k < <(echo two)
 	expect 'e.error.code == "CONFLICT"'
 }
 
@@ -221,7 +227,7 @@ LUA
 	call raw --input-file data
 	succeeded
 	expect 'e.data["all"] == "data\n"'
-	fed raw < <(echo piped)
+	fed_soon raw < <(echo piped)
 	expect 'e.data["all"] == "piped\n"'
 	fed raw --input-file - < <(echo piped)
 	expect 'e.data["all"] == "piped\n"'
@@ -266,6 +272,7 @@ given() {
 @test "data on stdin that nothing reads is a warning: a pipe, a file, a socket, what a program hands over" {
 	body deaf <<<'return { got = ctx:run({ "cat" }).stdout }'
 	body asked 'stdin = { type = "text", required = false },' <<<'return {}'
+	body late <<<'while not io.open("given") do ctx:sleep(0.01) end return {}'
 	printf 12345 >data
 	mkfifo pipe
 	exec 8<>pipe
@@ -280,8 +287,12 @@ given() {
 	ignored 5
 	given data "$RUNNER" asked --input-file -
 	ignored 0
-	given /dev/null python3 -c 'import socket, subprocess, sys
-subprocess.run([sys.argv[1], "deaf"], input=b"12345", check=True)' "$RUNNER"
+	given /dev/null python3 -c 'import subprocess, sys
+with subprocess.Popen([sys.argv[1], "late"], stdin=subprocess.PIPE) as p:
+    p.stdin.write(b"12345")
+    p.stdin.close()
+    open("given", "w").close()
+    sys.exit(p.wait())' "$RUNNER"
 	ignored 5
 	given /dev/null python3 -c 'import socket, subprocess, sys
 ours, theirs = socket.socketpair()

@@ -95,7 +95,7 @@ state_of() {
 	until_true [ -e began ]
 	call job cancel @last
 	envelope 0
-	until_true [ "$(sql "select count(*) from runs where state = 'running' and workflow = 'kept'")" -eq 0 ]
+	until_true recorded "select 1 from runs where state <> 'running' and workflow = 'kept'"
 	rm began
 	workflow outer <<-YAML
 		commands:

@@ -164,13 +164,14 @@ cut_by_its_limit() {
 @test "a run that was cut off names resume and is never retryable, however its process ended" {
 	local how
 	for how in timeout TERM SEGV KILL; do
-		rm -f effects err.txt
+		rm -f effects err.txt began
 		workflow cut <<<'{ name: cut, commands: [ { shell: echo one >>effects }, { shell: touch began; sleep 60 } ] }'
 		if [ "$how" = timeout ]; then
 			tries 3 cut_by_its_limit
 		else
 			begin workflow run cut.yaml
 			until_true grep -qs 'Step 2' err.txt
+			until_true [ -e began ] # (its process may come after its line)
 			if [ "$how" = TERM ]; then kill -TERM "$pid"; else kill -"$how" "$(worker_of_run)"; fi
 			finish
 		fi
