@@ -208,7 +208,7 @@ local function settle(a)
 	if a.raw then
 		a.raw.settle(a, settled)
 	end
-	local refused = a.policy and a.policy.settle(a, settled)
+	local refused = a.policy and keep(a, a.policy.settle(a, settled))
 	if refused then
 		return refused
 	end
@@ -274,8 +274,7 @@ end
 -- --- run -----------------------------------------------------------------------
 
 local function unconfirmed(a)
-	local problem = a.unconfirmed and require("runner.ctx.destructive").problem()
-	return problem and { error = problem }
+	return a.unconfirmed and require("runner.ctx.destructive").answer()
 end
 
 -- The run goes on without us, as a job.

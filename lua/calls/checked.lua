@@ -18,6 +18,7 @@ local CAP, GRACE_MS, MOST = 18 << 20, 10000, 200
 ---@class runner.Checked
 ---@field command? string dot path, as policies know it
 ---@field asked? boolean a person is asked before it, or before one that it makes
+---@field above? table[] the quotas for which one is asked
 ---@field counted string the calls that are made by then, as RUNNER_CALLED has them
 ---@field made integer
 ---@field done table<string, true> what has run by then for others that need it
@@ -28,6 +29,7 @@ local CAP, GRACE_MS, MOST = 18 << 20, 10000, 200
 ---@field words string[]
 ---@field handed? string[] what it is given on stdin behind them: what a command needs gets its arguments so
 ---@field confirmed? "agreed"|"needed" what needs it is confirmed by then (lua/ctx/needs.lua)
+---@field part? boolean another call makes it
 ---@field at table
 
 local function argv_of(call)
@@ -47,6 +49,7 @@ local function ask(call, into)
 		at.context and "RUNNER_CONTEXT=" .. at.context or "RUNNER_CONTEXT" }
 	env[#env + 1] = more.RUNNER_ARGUMENTS and "RUNNER_ARGUMENTS=" .. more.RUNNER_ARGUMENTS or nil
 	env[#env + 1] = at.dry_run and "RUNNER_DRY_RUN=" .. at.dry_run or nil
+	env[#env + 1] = call.part and "RUNNER_AUTOMATION=check" or nil -- it doesn't wait for a person by itself
 	env[#env + 1] = at.cwd and "PWD=" .. at.cwd or nil
 	local envelope = calls.answer(table.concat(call.words, " "), { argv = argv_of(call), argv0 = invoke.name(), env = env, stdin = stdin,
 		reread_stdin = true, cwd = at.cwd, cap = CAP, grace_ms = GRACE_MS, on_line = function() end })
@@ -69,7 +72,7 @@ local function parts_of(about, from)
 	local list, flag = {}, about.yes and { "--yes" } or {}
 	for i, words in ipairs(about.calls or {}) do
 		words = table.move(words, 1, #words, #flag + 1, { flag[1] })
-		list[i] = { words = from.handed and {} or words, handed = from.handed and words, at = about, key = about.plain[i] }
+		list[i] = { words = from.handed and {} or words, handed = from.handed and words, at = about, part = true, key = about.plain[i] }
 	end
 	return list
 end
@@ -84,7 +87,8 @@ local function needs_of(about)
 				words[#words + 1] = word
 			end
 			local apart = need.distinct or need.args
-			list[#list + 1] = { words = words, handed = invoke.words({}, need.args, text_of), need = need.name, confirmed = about.confirms,
+			list[#list + 1] = { words = words, handed = invoke.words({}, need.args, text_of), need = need.name, part = true,
+				confirmed = about.confirms,
 				key = need.name .. (next(apart) ~= nil and " " .. assert(json.encode(apart)) or ""),
 				at = tables.add(tables.add({}, about), { settings = false }) }
 		end
@@ -137,7 +141,7 @@ function check(call, into, above)
 	elseif about.secrets then
 		require("runner.core.mask").guard(about.secrets) -- our answer names none of them either
 	end
-	into.asked = into.asked or about.asked or false
+	into.asked, into.above = into.asked or about.asked or false, into.above or about.above
 	check_others(parts_of(about, call), into, above)
 	above = table.move(above, 1, #above, 1, {})
 	above[#above + 1] = command_line.typed(about.command)

@@ -55,7 +55,8 @@ end
 ---@return runner.Error
 function M.required(why, would_affect)
 	would_affect = would_affect or M.affected()
-	local asked = attempt.policy and attempt.policy.asked
+	local policy = attempt.policy
+	local asked = policy and (policy.asked or policy.over and policy.over.full[1])
 	local message = ("'%s' %s was not confirmed: %s"):format(command_line.typed(attempt.name),
 		asked and "is asked for by a policy, and" or "is destructive and", why)
 	return errors.new("CONFIRMATION_REQUIRED", message, {

@@ -54,9 +54,15 @@ local function question(list)
 	return host.clean(table.concat(lines, "\n") .. (lines[1] and "\n" or "") .. (own or "Continue?") .. " [y/N] ")
 end
 
----Confirm this call: at the terminal where there is a person, else refuse it.
----@return runner.Error? CONFIRMATION_REQUIRED; nil: it may run
-function M.problem()
+-- Above a quota it waits, whoever asks: no terminal of the caller's says yes. Where there is room again, nothing waits for a person.
+local function above(over)
+	local pending = require "runner.state.pending_calls"
+	local told = pending.answer(attempt, over.room and not over.full[1] and attempt.unconfirmed == "above")
+	return told or over.full[1] and { error = pending.refused(attempt, confirmation.affected(would_affect())) } or nil
+end
+
+-- At the terminal where there is a person, else it is refused.
+local function problem()
 	local effects = would_affect()
 	local list = confirmation.affected(effects)
 	local shown = effects and list or table.move(list, 2, #list, 1, {}) -- the first is the call itself, whose arguments are shown
@@ -69,6 +75,15 @@ function M.problem()
 	end
 	host.send("META", { name = "confirmed", data = "true" })
 	return confirmation.decided("confirmed", { by = "terminal" })
+end
+
+---Confirm this call: nil: it may run.
+---@return runner.Answer? CONFIRMATION_REQUIRED, or what has become of it
+function M.answer()
+	local over = not attempt.dry_run and attempt.policy and attempt.policy.over
+	local answer = over and above(over)
+	local e = not answer and attempt.unconfirmed ~= "above" and problem()
+	return answer or e and { error = e } or nil
 end
 
 return M

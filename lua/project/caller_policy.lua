@@ -40,7 +40,8 @@ end
 ---@field confirm_by_flag boolean may --confirm-destructive, --live and --yes confirm?
 ---@field dry_run boolean every command that changes something does a dry run
 ---@field found fun(a: runner.Attempt): runner.Answer? refuse a command by its name, before its file is read
----@field settle fun(a: runner.Attempt, settled: table): runner.Answer? narrow the limits of the call, or refuse it
+---@field settle fun(a: runner.Attempt, settled: table): {unconfirmed: string}?, runner.Answer? narrow the limits of the call, or refuse it
+---@field over? {full: runner.PolicyRefusal[], room: boolean, denied: fun(): runner.Error} a person is asked above its quotas: the full ones
 ---@field asked? string the danger level that the command declares, where a person is asked before this call (`confirm`)
 ---@field limited? boolean a rule says more than a name, or it has an end
 ---@field subject? string whose calls these are
@@ -97,6 +98,7 @@ local BOOLEAN = "true or false"
 
 -- key → its normal form, nil when wrong; and what to write
 local KEYS = {
+	above = { function(v) return limits().ABOVE[1](v) end, '"ask" or "refuse"' },
 	max_danger = { rules.one_of("safe", "mutating", "destructive"), '"safe", "mutating" or "destructive"' },
 	allow = { allowed, NAMES .. ', or a map such as {"deploy": {"args": {"env": ["staging"]}, "max_calls": "20/h"}}' },
 	deny = { array_of(accept_rule), NAMES },
@@ -160,6 +162,9 @@ local function check(path, value)
 		return nil, wrong_key(path, first, wrong[first])
 	end
 	policy.path = path
+	for _, rule in ipairs(policy.allow or {}) do
+		rule.above = rule.above or policy.above
+	end
 	return policy
 end
 
@@ -514,8 +519,8 @@ local function settle(a, settled)
 	local problem = problem_of(a) or policy.limit and policy.limit(a, settled) or nil
 	if problem then
 		require("runner.project.plan").send(a.command, settled, a.framework, a.project)
-		return { error = problem }
 	end
+	return policy.over and { unconfirmed = "above" }, problem and { error = problem }
 end
 
 -- --- all of it ------------------------------------------------------------------------------

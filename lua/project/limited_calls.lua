@@ -24,9 +24,10 @@ local function refused_by(refusal)
 		{ context = refusal.context })
 end
 
--- This call, as limits know it.
+-- This call, as limits know it. A person's yes is one to what is above a quota, too.
 local function call_of(a)
-	return { name = caller_policy.full_name(a), builtin = not a.found.path, command = a.command }
+	return { name = caller_policy.full_name(a), builtin = not a.found.path, command = a.command, job = a.launch.job,
+		agreed = (a.call.approved or a.call.vouched == "person") and true or false }
 end
 
 -- Why it may not run with these values.
@@ -52,17 +53,26 @@ local function informs(framework)
 	return false
 end
 
--- What is used up, and how long the call may take of what is left.
+-- What is used up, and how long the call may take of what is left. What a person may agree to is noted.
 local function look_at_quotas(a, settled)
 	local waits = a.command.danger_level == "destructive" and not (a.launch.person or a.framework.confirm_destructive or a.call.vouched)
-	for _, policy in ipairs(a.policy.list) do
-		local refusal, left_ms = limits.by_quotas(policy, call_of(a))
-		local may_not_run = waits or a.command.sources or a.command.status or a.framework.idempotency_key -- its files are unchanged, say
-		if refusal and (refusal.invalid or not may_not_run) then
+	local call, all = call_of(a), a.policy
+	for _, policy in ipairs(all.list) do
+		local refusal, left_ms = limits.by_quotas(policy, call)
+		local may_not_run = a.command.sources or a.command.status or a.framework.idempotency_key -- its files are unchanged, say
+		local over = not call.agreed and limits.asks(policy, call) and (all.over or { full = {}, room = not may_not_run,
+			denied = function() return refused_by(all.over.full[1]) end })
+		if over then
+			all.over = over -- lua/ctx/destructive.lua looks at it
+			refusal = refusal or not call.job and limits.is_run(policy, call) and limits.reserve(policy) or nil
+		end
+		if refusal and refusal.asks and not may_not_run and require("runner.state.pending_calls").may_wait(a) then
+			over.full[#over.full + 1] = refusal
+		elseif refusal and (refusal.invalid or not (may_not_run or waits)) then
 			return refused_by(refusal)
 		end
 		local until_end = policy.expires and policy.expires - host.wall_ms() or 0 -- below 0: help and the manifest go on
-		for _, most in ipairs { limits.is_timed(call_of(a), 1) and left_ms or 0, until_end } do
+		for _, most in ipairs { limits.is_timed(call, 1) and left_ms or 0, until_end } do
 			if most > 0 and not settled.serve_ms then
 				caller_policy.narrow_timeout(settled, most)
 			end
@@ -82,8 +92,36 @@ local TIMED = setmetatable({}, { __close = function()
 	ends = {}
 end })
 
----The call has come to `run`, with these values: it is counted, once for all of its attempts. Raises POLICY_DENIED, or
----POLICY_INVALID where it can't be counted.
+-- Another call was faster: it waits for a person, where that is how it would have been.
+local function refused_now(a, refusal)
+	local over = a.policy.over
+	if over and refusal.asks and require("runner.state.pending_calls").may_wait(a) then
+		over.full = { refusal }
+		return require("runner.state.pending_calls").refused(a)
+	end
+	return refused_by(refusal)
+end
+
+-- Count it, by all policies or by none.
+local function count(a, call, limit_ms, starts)
+	local list, refusal = a.policy.list, nil
+	for _, policy in ipairs(list[2] and list or {}) do
+		refusal = refusal or limits.by_quotas(policy, call)
+	end
+	for i, policy in ipairs(refusal and {} or list) do
+		refusal, ends[#ends + 1] = limits.count(policy, call, limit_ms, starts)
+		for k = refusal and i - 1 or 0, 1, -1 do -- another call was faster
+			limits.take_back(list[k], call, starts)
+		end
+		if refusal then
+			break
+		end
+	end
+	return refusal and refused_now(a, refusal)
+end
+
+---The call has come to `run`, with these values: it is counted, once for all of its attempts. Raises POLICY_DENIED,
+---POLICY_INVALID where it can't be counted, or CONFIRMATION_REQUIRED.
 ---@param a runner.Attempt
 ---@param given table<string, any>
 ---@param dry_run? boolean nothing is counted
@@ -93,36 +131,33 @@ function M.reach(a, given, dry_run)
 	if wrong then
 		error(wrong, 0)
 	end
-	local list, call, refusal = (counted or dry_run) and {} or a.policy.list, call_of(a), nil
-	for _, policy in ipairs(list[2] and list or {}) do
-		refusal = refusal or limits.by_quotas(policy, call)
-	end
-	for i, policy in ipairs(refusal and {} or list) do
-		refusal, ends[#ends + 1] = limits.count(policy, call, a.settled.serve_ms or a.settled.timeout_ms)
-		for k = refusal and i - 1 or 0, 1, -1 do -- another call was faster
-			limits.take_back(list[k], call)
-		end
-		if refusal then
-			break
-		end
-	end
-	if refusal then
-		local e = refused_by(refusal)
+	local e = not (counted or dry_run) and count(a, call_of(a), a.settled.serve_ms or a.settled.timeout_ms)
+	if e then
 		e.side_effects = (a.command.needs or a.command.parallel) and "partial" or "none" -- which have run by then
 		error(e, 0)
 	end
 	counted = counted or not dry_run
 end
 
----Count a job that this call starts, whose lock it holds. Raises as M.reach does.
+---Count a job that this call starts, whose lock it holds: it has no person to ask. Raises as M.reach does.
 ---@param a runner.Attempt
 ---@param path string its folder
 function M.job(a, path)
+	local call, asks = call_of(a), false
 	for _, policy in ipairs(a.policy.list) do
-		local refusal = limits.count_job(policy, call_of(a), path)
+		local refusal = limits.count_job(policy, call, path)
 		if refusal then
 			error(refused_by(refusal), 0)
 		end
+		asks = asks or limits.asks(policy, call)
+	end
+	call.job = path:match "[^/]+$"
+	local e = asks and count(a, call, a.settled.timeout_ms, true)
+	if e then
+		error(e, 0)
+	end
+	for _, policy in ipairs(call.agreed and a.policy.list or {}) do
+		local _ = limits.is_run(policy, call) and limits.reserve(policy, (call.job:gsub("^job", "run")), nil, true)
 	end
 end
 
@@ -134,10 +169,10 @@ function M.reserve(id, wanted)
 	for _, policy in ipairs(attempt.policy.list) do
 		local refusal
 		if policy.total_cost_usd then
-			refusal, wanted = limits.reserve(policy, id, wanted)
+			refusal, wanted = limits.reserve(policy, id, wanted, call_of(attempt).agreed)
 		end
 		if refusal then
-			error(refused_by(refusal), 0)
+			error(refused_now(attempt, refusal), 0)
 		end
 	end
 	return wanted
@@ -192,17 +227,27 @@ end
 
 local about ---@type table? what `policy check` is told of this call
 
+-- The quotas for which a person is asked.
+local function above_of(over)
+	local out = over and over.full[1] and json.array {} or nil
+	for i, one in ipairs(out and over.full or {}) do
+		out[i] = { policy = one.policy.path, rule = one.rule, why = one.why, context = one.context }
+	end
+	return out
+end
+
 -- Keep that (lua/calls/checked.lua), or say why it is refused.
 local function verdict(a)
 	local dry_run = a.command.danger_level ~= "safe" and require("runner.project.safety").wants_dry_run(a)
-	local refused = not dry_run and refused_later(a)
+	local over = not dry_run and a.policy.over or nil
+	local refused = not dry_run and not (over and over.full[1]) and refused_later(a)
 	if refused then
 		return refused
 	elseif has_hooks(a) then
 		attempt.warn("POLICY_UNKNOWN", "A hook of the project may change the arguments, or refuse the call: it was not asked")
 	end
-	local asked = is_asked(a, dry_run)
-	about = { command = caller_policy.full_name(a), builtin = not a.found.path, asked = asked, counted = not dry_run,
+	local asked = over and over.full[1] and true or is_asked(a, dry_run)
+	about = { command = caller_policy.full_name(a), builtin = not a.found.path, asked = asked, above = above_of(over), counted = not dry_run,
 		confirms = a.command.danger_level == "destructive" and (asked and "needed" or "agreed") or nil,
 		calls = a.policy.calls, plain = a.policy.plain,
 		needs = not dry_run and { a.command.needs or {}, a.command.parallel or {} } or nil,

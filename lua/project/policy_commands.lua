@@ -177,6 +177,7 @@ function M.rows(policy, entries)
 				commands = M.commands(rule, entries, denies), problem = M.problem(rule, entries, denies) or misfit(rule, entries) }
 			if rule.limits then
 				local used, uncounted = require("runner.project.policy_limits").used(policy, rule)
+				rule.says.above = rule.quotas[1] and rule.above
 				row.says, row.used, row.problem = rule.says, used, row.problem or uncounted
 			end
 			out[#out + 1] = row

@@ -74,7 +74,12 @@ end
 
 local ARGUMENTS = 'arguments and what they may be, such as {"env": ["staging"], "replicas": {"min": 1, "max": 5}, '
 	.. '"tag": {"pattern": "^v[0-9]+$"}}'
+
+---What becomes of a call above a quota: of a rule, and of all rules of a policy.
+M.ABOVE = { rules.one_of("ask", "refuse"), '"ask" or "refuse"' }
+
 local PARTS = {
+	above = M.ABOVE,
 	name = { rules.text, "the name of a command" },
 	optional = { rules.flag, "true or false" },
 	args = { arguments, ARGUMENTS },
@@ -114,7 +119,8 @@ function M.rule(v, named)
 	else
 		rule.args, rule.quotas, rule.max_jobs = out.args, { out.max_calls, out.total_time }, out.max_jobs
 		rule.quotas = { rule.quotas[1] or rule.quotas[2], rule.quotas[1] and rule.quotas[2] or nil }
-		rule.says = { args = v.args, max_calls = v.max_calls, total_time = v.total_time, max_jobs = v.max_jobs }
+		rule.says = { args = v.args, max_calls = v.max_calls, total_time = v.total_time, max_jobs = v.max_jobs, above = v.above }
+		rule.above = out.above
 		rule.limits = rule.args ~= nil or rule.quotas[1] ~= nil or rule.max_jobs ~= nil
 	end
 	return rule or nil
@@ -330,6 +336,7 @@ end
 ---@field context? table
 ---@field invalid? boolean the policy is wrong
 ---@field error? runner.Error in place of all that
+---@field asks? boolean a person may agree to it all the same
 
 ---The rules of a policy that mean a command and say more than its name.
 ---@param policy table
@@ -362,7 +369,7 @@ local function quotas_of(list)
 	local out, of = {}, {}
 	for _, rule in ipairs(list) do
 		for _, quota in ipairs(rule.quotas) do
-			quota.means = quota.means or meant_by(rule)
+			quota.means, quota.asks = quota.means or meant_by(rule), rule.above == "ask"
 			out[#out + 1], of[#of + 1] = quota, rule
 		end
 	end
@@ -395,8 +402,8 @@ local function full(policy, quota, rule, refused)
 	local again = at and ("the next is possible in %s, at %s"):format(host.duration_text((refused.left_ms + 999) // 1000 * 1000),
 		time_text(at))
 		or quota.window_ms and "calls that run now may take the rest" or "no more are possible"
-	return { policy = policy, rule = ("allow.%s.%s"):format(rule.text, quota.kind), why = ("%s is %s, and %s: %s"):format(quota.kind,
-		quota.text, count_text(quota, refused.used), again),
+	return { policy = policy, rule = ("allow.%s.%s"):format(rule.text, quota.kind), asks = quota.asks,
+		why = ("%s is %s, and %s: %s"):format(quota.kind, quota.text, count_text(quota, refused.used), again),
 		context = { allowed = quota.text, used = refused.used, retry_after_ms = refused.left_ms, allowed_at = at and time_text(at) } }
 end
 
@@ -415,6 +422,16 @@ end
 ---@field name string as policies know it
 ---@field builtin boolean
 ---@field command table
+---@field agreed? boolean by a person
+---@field job? string that it starts, or that makes it
+
+---Is it a run of a workflow, before which a person is asked where its cost is used up?
+---@param policy table
+---@param call runner.LimitedCall
+---@return boolean
+function M.is_run(policy, call)
+	return policy.above == "ask" and policy.total_cost_usd ~= nil and call.builtin and call.name:find "workflow%.run$" ~= nil
+end
 
 ---Why a policy refuses a call by its arguments.
 ---@param policy table
@@ -435,6 +452,23 @@ function M.by_arguments(policy, call, given)
 	end
 end
 
+-- A job's starter counts its call where a person may have to be asked, since nobody is by then: once, as the name goes with that.
+local function job_unit(call)
+	return call.job and "job:" .. call.job
+end
+
+---Does a policy have a person asked above a quota of such calls?
+---@param policy table
+---@param call runner.LimitedCall
+---@return boolean
+function M.asks(policy, call)
+	local asks = M.is_run(policy, call)
+	for _, rule in ipairs(rules_for(policy, call.name, call.builtin)) do
+		asks = asks or rule.above == "ask" and rule.quotas[1] ~= nil
+	end
+	return asks
+end
+
 ---Why a policy refuses a call by what has been used. Nothing is counted.
 ---@param policy table
 ---@param call runner.LimitedCall
@@ -445,7 +479,8 @@ function M.by_quotas(policy, call)
 	if not list[1] or call.builtin and names.is_internal(call.name) then
 		return nil
 	end
-	local ok, refused, time = attempted(quotas.look, key_of(policy), list, unit(), attempt.policy.checks)
+	local ok, refused, time = attempted(quotas.look, key_of(policy), list, { unit = unit(), job = job_unit(call), agreed = call.agreed },
+		attempt.policy.checks)
 	if not ok then
 		return uncountable(policy, tostring(refused))
 	end
@@ -473,18 +508,20 @@ end
 ---@param policy table
 ---@param call runner.LimitedCall
 ---@param limit_ms integer its time limit; 0: none
+---@param starts? boolean it starts the job which makes it
 ---@return runner.PolicyRefusal?
 ---@return fun()? ended
-function M.count(policy, call, limit_ms)
+function M.count(policy, call, limit_ms, starts)
 	local list, of = quotas_of(rules_for(policy, call.name, call.builtin))
 	if not list[1] or call.builtin and names.is_internal(call.name) then
 		return nil
 	end
 	local timed = false
 	for _, quota in ipairs(list) do
-		timed = timed or quota.kind == "total_time" and M.is_timed(call, limit_ms)
+		timed = timed or quota.kind == "total_time" and not starts and M.is_timed(call, limit_ms)
 	end
-	local ok, refused, ended = attempted(quotas.admit, key_of(policy), list, { name = counted_name(call.name, call.builtin), unit = unit(),
+	local ok, refused, ended = attempted(quotas.admit, key_of(policy), list, { name = counted_name(call.name, call.builtin),
+		unit = starts and job_unit(call) or unit(), job = job_unit(call), agreed = call.agreed,
 		keep_ms = limit_ms > 0 and limit_ms or REMEMBERED_MS, timed = timed }, all_quotas(policy))
 	if not ok then
 		return uncountable(policy, tostring(refused))
@@ -495,9 +532,10 @@ end
 ---A call that was counted is not made, since another policy refuses it.
 ---@param policy table
 ---@param call runner.LimitedCall
-function M.take_back(policy, call)
+---@param starts? boolean as M.count has it
+function M.take_back(policy, call, starts)
 	if quotas_of(rules_for(policy, call.name, call.builtin))[1] then
-		attempted(quotas.take_back, key_of(policy), unit(), all_quotas(policy))
+		attempted(quotas.take_back, key_of(policy), starts and job_unit(call) or unit(), all_quotas(policy))
 	end
 end
 
@@ -533,15 +571,18 @@ end
 ---@param policy table
 ---@param id? string nil: nothing is reserved
 ---@param wanted? integer micro-dollars
+---@param agreed? boolean by a person
 ---@return runner.PolicyRefusal?
 ---@return integer? granted
-function M.reserve(policy, id, wanted)
+function M.reserve(policy, id, wanted, agreed)
 	local most = policy.total_cost_usd
-	local ok, granted, used = attempted(quotas.reserve, key_of(policy), all_quotas(policy), id, most, wanted)
+	local ok, granted, used = attempted(quotas.reserve, key_of(policy), all_quotas(policy), id, most, wanted,
+		policy.above == "ask" and (agreed and "agreed" or "open") or nil)
 	if not ok then
 		return uncountable(policy, tostring(granted))
 	end
-	return not granted and { policy = policy, rule = "total_cost_usd", context = { allowed = dollars(most), used = dollars(used) },
+	return not granted and { policy = policy, rule = "total_cost_usd", asks = policy.above == "ask",
+		context = { allowed = dollars(most), used = dollars(used) },
 		why = ("total_cost_usd is %s, and other runs have cost, or reserved, %s"):format(dollars(most), dollars(used)) } or nil, granted
 end
 

@@ -65,7 +65,8 @@ local function confirm(a)
 	local vouched = a.call.vouched and not (a.call.vouched == "caller" and a.policy and (a.policy.asked or not a.policy.confirm_by_flag))
 	if framework.confirm_destructive or by_live or launch.confirmed or vouched or launch.job and a.policy and a.policy.asked then
 		local answer, approval
-		if not a.call.approved and (a.policy or os.getenv "RUNNER_CLIENT") then
+		local over = a.policy and a.policy.over -- which lua/ctx/destructive.lua looks at
+		if not (a.call.approved or over) and (a.policy or os.getenv "RUNNER_CLIENT") then
 			answer, approval = require("runner.state.pending_calls").settled(a, true)
 		end
 		if answer then
@@ -159,8 +160,11 @@ function M.settle(a)
 	local answer, unconfirmed
 	if a.command.danger_level == "destructive" then
 		answer, unconfirmed = confirm(a)
+	elseif a.call.approved then
+		meta("confirmed", true)
+		answer = agreed(a)
 	end
-	if not (a.policy and a.policy.asked == "safe") then
+	if a.command.danger_level ~= "safe" and not (a.policy and a.policy.asked == "safe") then
 		if not answer then
 			note_change(a)
 		end

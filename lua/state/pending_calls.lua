@@ -30,7 +30,7 @@ local FORM = tables.set [[format quiet verbose debug no_color width meta plain m
 -- Can only a person confirm it? A call that another command makes is a part of that one's.
 local function is_for_person(a)
 	local policy, needs = a.policy, os.getenv "RUNNER_NEEDS"
-	local is_bound = policy and (policy.asked or not policy.confirm_by_flag)
+	local is_bound = policy and (policy.asked or policy.over or not policy.confirm_by_flag)
 	return (is_bound or os.getenv "RUNNER_CLIENT" ~= nil) and not (a.launch.job or os.getenv "RUNNER_CALLED" == "ctx:call"
 		or os.getenv "RUNNER_AUTOMATION" or needs and needs ~= "")
 end
@@ -157,9 +157,18 @@ end
 
 -- --- what a person reads ------------------------------------------------------------------------
 
+-- The quotas that it is above.
+local function full_quotas()
+	local over = attempt.policy and attempt.policy.over
+	return over and over.full or {}
+end
+
 local function shown(is, affected)
 	local lines = visible.argument_lines(is.call.arguments)
 	table.insert(lines, 1, lines[1] and "Arguments:" or "Arguments: none")
+	for _, one in ipairs(full_quotas()) do
+		lines[#lines + 1] = visible.text(("Above %s of %s: %s"):format(one.rule, one.policy.path, one.why))
+	end
 	for _, row in ipairs(is.decides) do
 		lines[#lines + 1] = not row.inside and ("%s: %s"):format(row.name, visible.one_line(row.value, LINE)) or nil
 	end
@@ -242,7 +251,15 @@ local function told(row)
 end
 
 local function waits(row, affected)
-	local e = confirmation.required(("a person must confirm it, for which %s waits"):format(row.id), affected)
+	local full, why = full_quotas(), ("a person must confirm it, for which %s waits"):format(row.id)
+	for i = #full, 1, -1 do
+		why = ("%s; %s"):format(full[i].why, why)
+	end
+	local e = confirmation.required(why, affected)
+	if full[1] then
+		tables.add(e.context, full[1].context)
+		e.context.policy, e.context.rule, e.context.danger_level = full[1].policy.path, full[1].rule, attempt.command.danger_level
+	end
 	e.context.approval, e.context.deadline = row.id, host.rfc3339(row.deadline_ms)
 	e.fix_required = "Have a person confirm it: look at context.would_affect"
 	e.suggestion = ("Have a person decide: %s. Then make the same call again: it answers with what came of it"):format(
@@ -286,9 +303,14 @@ local function last(db, is)
 	return row and (ended_ms(row) or now) > now - TTL_MS and row or nil
 end
 
-local function look(db, is)
+local WITHDRAW = [[UPDATE approvals SET state = 'rejected', decided_ms = ?, decided_by = '{"by":"default"}', told = 1,
+	why = 'made again when there was room' WHERE id = ?]]
+
+local function look(db, is, withdraws)
 	local row = last(db, is)
-	if row and row.state ~= "pending" and not is_running(row) then
+	if row and row.state == "pending" and withdraws then
+		db:run(WITHDRAW, host.wall_ms(), row.id)
+	elseif row and row.state ~= "pending" and not is_running(row) then
 		db:run("UPDATE approvals SET told = 1 WHERE id = ?", row.id) -- the next caller asks again
 	end
 	return row
@@ -361,16 +383,35 @@ end
 
 -- --- a call ------------------------------------------------------------------------------------------------
 
+---Can it be made later, by a person?
+---@param a runner.Attempt
+---@return boolean
+function M.may_wait(a)
+	local why = is_for_person(a) and hindrance(a)
+	if why then
+		warn(why)
+	end
+	return is_for_person(a) and not why
+end
+
+local function has_table()
+	local ok, path = pcall(function()
+		return require("runner.state.database").default_path()
+	end)
+	return ok and fs.lstat(path) ~= nil
+end
+
 ---What has become of this call, where it was made before and a person had to be asked; nil: nothing, or it still waits.
 ---@param a runner.Attempt
+---@param withdraws? boolean nobody has to be asked any more: what waits is taken back
 ---@return runner.Answer?
-function M.answer(a)
-	if not is_for_person(a) or hindrance(a) then
+function M.answer(a, withdraws)
+	if not is_for_person(a) or hindrance(a) or withdraws and not has_table() then
 		return nil
 	end
 	local is = identity(a)
 	local row, why = guarded(function(db)
-		return look(db, is)
+		return look(db, is, withdraws)
 	end)
 	if why then
 		warn(why)
@@ -380,15 +421,24 @@ function M.answer(a)
 	return row and row.state ~= "pending" and told(row) or nil
 end
 
+-- What refuses it where nobody can be asked about it later.
+local function refused_plainly(a, why, affected)
+	local over = a.policy and a.policy.over
+	return over and over.full[1] and over.denied() or confirmation.refused(why, affected)
+end
+
 ---The refusal of a call that no person could be asked about, which waits for a person where only one can confirm it.
 ---@param a runner.Attempt
 ---@param affected? table[] what a dry run says
----@return runner.Error CONFIRMATION_REQUIRED
+---@return runner.Error CONFIRMATION_REQUIRED, or of a quota POLICY_DENIED
 function M.refused(a, affected)
 	local why = a.policy and a.policy.asked and "a person must confirm it" or "pass --confirm-destructive"
 	affected = affected or confirmation.affected()
-	if not is_for_person(a) then
-		return confirmation.refused(why, affected)
+	local wrong = a.policy and a.policy.values and a.policy.values(a.parsed.values) -- as validate leaves them
+	if wrong then
+		return wrong
+	elseif not is_for_person(a) then
+		return refused_plainly(a, why, affected)
 	end
 	local is = identity(a)
 	local because, text = kept(a, is, affected)
@@ -400,7 +450,7 @@ function M.refused(a, affected)
 	end
 	if not row then
 		warn(because)
-		return confirmation.refused(why, affected)
+		return refused_plainly(a, why, affected)
 	end
 	confirmation.decided("refused", { by = "runner", reason = "a person must confirm it", approval = row.id })
 	notify(row)
@@ -427,13 +477,6 @@ local function settle(db, a, is, yes, owner)
 		db:run("UPDATE approvals SET told = 1 WHERE id = ?", row.id)
 	end
 	return by_person and row or nil
-end
-
-local function has_table()
-	local ok, path = pcall(function()
-		return require("runner.state.database").default_path()
-	end)
-	return ok and fs.lstat(path) ~= nil
 end
 
 -- The answer is this caller's: nobody else is told. A process that ends without it leaves the call in doubt.

@@ -17,12 +17,15 @@ local ENDS_LARGEST = 1 << 20
 ---@field most integer calls, or ms
 ---@field window_ms? integer nil: as long as the policy is there
 ---@field means fun(name: string): boolean does it count calls of this command?
+---@field asks? boolean above it a person is asked
 
 ---@class runner.CountedCall
 ---@field name string
 ---@field unit string the same for all attempts of a call
 ---@field keep_ms integer its time limit, or how long it is remembered where it has none
 ---@field timed boolean is its time counted?
+---@field job? string of the job that makes it: its starter has counted that
+---@field agreed? boolean by a person: what asks one refuses nothing
 
 ---The file of a policy's counts, without its ending.
 ---@param path string of the policy
@@ -216,23 +219,26 @@ local function left_ms(quota, sum, list)
 	end
 end
 
--- The first quota that has no room, and how much time is left of the others; `needs_ms`: as much of it must be.
-local function refusal(state, quotas, needs_ms)
-	local time
+-- The first quota that has no room, one that only refuses before one that asks, and how much time is left of the others; `needs_ms`: as
+-- much of it must be.
+local function refusal(state, quotas, needs_ms, agreed)
+	local time, asking
 	for i, quota in ipairs(quotas) do
 		local sum, list = used(state, quota)
 		local room = quota.most - sum
-		if room < (quota.kind == "total_time" and needs_ms or 1) then
-			return { index = i, used = sum, left_ms = left_ms(quota, sum, list) }
+		local full = room < (quota.kind == "total_time" and needs_ms or 1) and { index = i, used = sum, left_ms = left_ms(quota, sum, list) }
+		if full and not quota.asks then
+			return full
 		end
-		time = quota.kind == "total_time" and math.min(time or room, room) or time
+		asking = asking or full or nil
+		time = not full and quota.kind == "total_time" and math.min(time or room, room) or time
 	end
-	return nil, time
+	return not agreed and asking or nil, time
 end
 
-local function find(state, unit)
+local function find(state, unit, job)
 	for _, call in ipairs(state.calls) do
-		if call.unit == unit then
+		if call.unit == unit or job and call.unit == job then
 			return call
 		end
 	end
@@ -243,20 +249,20 @@ end
 ---May such a call be made now? Nothing is counted. Raises a text.
 ---@param key string of M.key
 ---@param quotas runner.Quota[]
----@param unit string
+---@param call {unit: string, job?: string, agreed?: boolean}
 ---@param made? string the names of calls that are made before it
 ---@return {index: integer, used: integer, left_ms?: integer}? refused by which of them
 ---@return integer? time_ms left of the total time
-function M.look(key, quotas, unit, made)
+function M.look(key, quotas, call, made)
 	local found = with(key, quotas, function(state)
-		if find(state, unit) then
+		if find(state, call.unit, call.job) then
 			return false, {}
 		end
 		for name in (made or ""):gmatch "%S+" do
 			table.insert(state.calls, { name = name, unit = "", age = 0, keep = 0 })
 			total_of(state, name).calls = total_of(state, name).calls + 1
 		end
-		local refused, time = refusal(state, quotas, 1)
+		local refused, time = refusal(state, quotas, 1, call.agreed)
 		return false, { refused = refused, time = time }
 	end)
 	return found.refused, found.time
@@ -286,9 +292,9 @@ end
 function M.admit(key, quotas, call, all)
 	local began, before, token = host.now(), 0, ("%016x"):format(host.random())
 	local refused = with(key, all, function(state)
-		local known = find(state, call.unit)
+		local known = find(state, call.unit, call.job)
 		if not known then
-			local refused = refusal(state, quotas, call.timed and math.max(call.keep_ms, 1) or 1)
+			local refused = refusal(state, quotas, call.timed and math.max(call.keep_ms, 1) or 1, call.agreed)
 			if refused then
 				return false, refused
 			end
@@ -296,7 +302,7 @@ function M.admit(key, quotas, call, all)
 			table.insert(state.calls, known)
 			total_of(state, call.name).calls = total_of(state, call.name).calls + 1
 		end
-		known.open, before = call.timed and token or nil, known.age
+		known.unit, known.open, before = call.unit, call.timed and token or nil, known.age
 		return true
 	end)
 	local file = not refused and call.timed and assert(io.open(key .. ".ends", "ab")) or nil
@@ -368,12 +374,14 @@ end
 ---@param id? string of the run; nil: nothing is reserved
 ---@param most integer micro-dollars of all runs
 ---@param wanted? integer
+---@param asks? "open"|"agreed" above it a person is asked: what a run has is kept for it; one that was agreed to gets as much again
 ---@return integer? granted with what it has cost so far; nil: there is nothing left
 ---@return integer used by others
-function M.reserve(key, all, id, most, wanted)
+function M.reserve(key, all, id, most, wanted, asks)
 	local out = with(key, all, function(state)
-		local others = costs_of(state, id)
-		local granted = math.min(wanted or most, most - others)
+		local others, own = costs_of(state, id)
+		local left = math.max(most - others, asks and own or 0)
+		local granted = math.min(wanted or most, left <= 0 and asks == "agreed" and most or left)
 		if granted <= 0 or not id then
 			return false, { used = others, granted = granted > 0 and granted or nil }
 		end

@@ -154,10 +154,17 @@ def the_hour_holds_for_all_of_its_clients(s):
     left = MOST - len(s.lines("deployed.log"))
     first = s.sdk("sdk", "agent7", *[deploy("staging")] * 8)
     second = s.sdk("client", "agent7", *[deploy("staging")] * (left - 8 + 3))
-    assert [code(one) for one in [*first, *second]] == [None] * left + ["POLICY_DENIED"] * 3, second[-4:]
+    assert [code(one) for one in [*first, *second]] == [None] * left + ["CONFIRMATION_REQUIRED"] * 3, second[-4:]
     assert len(s.lines("deployed.log")) == MOST and set(s.lines("deployed.log")) == {"staging"}
     said = s.claude(("mcp__tools__deploy", {"env": "staging"}))
-    assert "POLICY_DENIED" in said[0] and re.search("20/h", said[0]), said
+    assert "CONFIRMATION_REQUIRED" in said[0] and re.search("20/h", said[0]), said
+    waiting = s.runner("approvals")["data"]
+    asked = [row for row in waiting if row["command"] == "deploy"]
+    assert len(asked) == 1 and asked[0]["id"] in said[0] and "allow.deploy.max_calls" in asked[0]["shown"], waiting
+    s.person("approve", asked[0]["id"])
+    assert len(s.lines("deployed.log")) == MOST + 1
+    said = s.claude(("mcp__tools__deploy", {"env": "staging"}))
+    assert "APPROVED_CALL" in said[0] and len(s.lines("deployed.log")) == MOST + 1, said
 
 
 def friday_ends_it(s):

@@ -54,6 +54,7 @@ local function judge(policy, words)
 	local found = require("runner.calls.checked").call(policy.path, words)
 	local e = found.problem
 	local data = { command = found.command and command_line.typed(found.command), allowed = not e, asked = not e and found.asked or nil,
+		above = not e and found.above or nil,
 		refused = e and e.code == "POLICY_DENIED" and e.context and refused(e) or nil }
 	if e and e.code ~= "POLICY_DENIED" then
 		data.error = { code = e.code, message = e.message }
@@ -94,7 +95,8 @@ return {
 			first = first or problem_of(policy, rows, entries)
 			if policy.total_cost_usd then
 				local used, problem = limits.cost(policy)
-				data.total_cost_usd = { policy = policy.path, says = amounts.dollars(policy.total_cost_usd), used = used, problem = problem }
+				data.total_cost_usd = { policy = policy.path, says = amounts.dollars(policy.total_cost_usd), used = used, problem = problem,
+					above = policy.above }
 			end
 		end
 		if first then

@@ -1,0 +1,310 @@
+#!/usr/bin/env bats
+# `above: ask` of a policy: a call above a quota waits for a person, and runs once if that agrees.
+
+load lib/workflow
+load lib/person
+
+setup_stage() {
+	needs_library libsqlite3.so.0
+	command_file deploy <<-'LUA'
+		return { description = "Deploy", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			args = { { "env", "enum", values = { "staging", "prod" }, default = "staging", description = "Where" },
+				{ "n", "integer", default = 0, description = "Which" } },
+			run = function(args, ctx)
+				require("fs").append("effects", args.n .. "\n")
+				if args.n == 60 then
+					ctx:sleep(60)
+				end
+				return { effect = "updated", n = args.n }
+			end }
+	LUA
+	echo 'return { audit = { path = "audit.jsonl" } }' >runner.lua
+	policy '"allow": { "deploy": { "args": { "env": ["staging"] }, "max_calls": "2/h", "above": "ask" }, "*": {} }'
+	begin_person
+}
+
+policy() {
+	printf '{ "subject": "agent-7", %s }\n' "$1" >p.json
+}
+
+clean_up() {
+	end_person
+	kill_all
+}
+
+deploys() {
+	call --policy p.json deploy "$@"
+	envelope 0
+}
+
+# waits WORDS…: a call above a quota: $id
+waits() {
+	call --policy p.json "$@"
+	envelope 2
+	expect 'e.error["code"] == "CONFIRMATION_REQUIRED" and e.error["side_effects"] == "none" and not e.error["retryable"]'
+	id=$(field 'e.error["context"]["approval"]')
+	[[ $id == apr_* ]]
+}
+
+# denied RULE WORDS…: nobody is asked
+denied() {
+	local rule=$1
+	shift
+	call --policy p.json "$@"
+	envelope 7
+	expect "e.error['code'] == 'POLICY_DENIED' and e.error['context']['rule'] == '$rule'"
+}
+
+effects() {
+	[ "$(sort -n effects 2>/dev/null | tr '\n' ' ')" = "$1" ] || { cat effects >&2 && return 1; }
+}
+
+waiting() {
+	call approvals
+	envelope 0
+	expect "len(e.data) == $1"
+}
+
+@test "above a quota a call waits, says by whose rule and when there is room, and runs once, counted, when a person agrees" {
+	setup_stage
+	deploys --n 1
+	deploys --n 2
+	waits deploy --n 3
+	expect 'e.error["context"]["rule"] == "allow.deploy.max_calls" and e.error["context"]["policy"].endswith("/p.json")'
+	expect 'e.error["context"]["allowed"] == "2/h" and e.error["context"]["used"] == 2 and 0 < e.error["context"]["retry_after_ms"] <= 3600000'
+	expect '"max_calls is 2/h, and 2 were made: the next is possible in" in e.error["message"] and "T" in e.error["context"]["allowed_at"]'
+	local first=$id
+	waits deploy --n 3
+	[ "$id" = "$first" ]
+	call approvals "$id"
+	expect '"Above allow.deploy.max_calls of " in e.data[0]["shown"] and "2/h" in e.data[0]["shown"]'
+	effects '1 2 '
+	person approve "$id"
+	effects '1 2 3 '
+	call policy check p.json
+	expect '[r["used"]["calls"] for r in e.data["rules"] if r["rule"] == "deploy"] == [3]'
+	deploys --n 3
+	expect '"APPROVED_CALL" in [w["code"] for w in e.warnings] and e.data["n"] == 3'
+	effects '1 2 3 '
+	waits deploy --n 3
+	[ "$id" != "$first" ]
+	person approve "$first"
+	effects '1 2 3 '
+	call audit list --limit 0
+	expect '[(r["by"], r["subject"]) for r in e.data if r.get("decision") == "confirmed" and r["command"] == "deploy"] == [("terminal", "agent-7")]'
+	expect 'all(r["user"] for r in e.data if r.get("decision") == "confirmed")'
+}
+
+@test "what is rejected or too late never runs, and the end of a policy and an argument outside it ask nobody" {
+	setup_stage
+	deploys --n 1
+	deploys --n 2
+	waits deploy --n 3
+	person reject "$id" --why later
+	call --policy p.json deploy --n 3
+	expect 'e.error["code"] == "APPROVAL_REJECTED" and "later" in e.error["message"]'
+	waits deploy --n 3
+	denied allow.deploy.args.env deploy --env prod
+	call --policy p.json deploy --dry-run --n 9
+	envelope 0
+	cp p.json before.json
+	policy '"allow": { "deploy": { "max_calls": "2/h" } }, "above": "ask", "expires": "2020-01-01"'
+	denied expires deploy --n 4
+	person approve "$id"
+	effects '1 2 '
+	cp before.json p.json
+	waits deploy --n 5
+	sql "UPDATE approvals SET deadline_ms = 1 WHERE state = 'pending'"
+	person approve "$id"
+	effects '1 2 '
+}
+
+@test "each rule may say it or not, a key of the policy says it for all, and what only refuses does so first" {
+	setup_stage
+	policy '"allow": { "deploy": { "max_calls": 1 }, "policy check": {} }, "above": "ask"'
+	deploys --n 1
+	waits deploy --n 2
+	expect '"no more are possible" in e.error["message"] and "retry_after_ms" not in e.error["context"]'
+	policy '"allow": { "deploy": { "max_calls": 1, "above": "refuse" } }, "above": "ask"'
+	denied allow.deploy.max_calls deploy --n 2
+	policy '"allow": { "deploy": { "max_calls": 1, "above": "ask" }, "dep*": { "max_calls": "1/h" } }'
+	denied 'allow.dep*.max_calls' deploy --n 2
+	policy '"allow": { "deploy": { "max_calls": 1, "above": "ask" } }'
+	printf '{ "allow": { "deploy": { "max_calls": 0 } } }\n' >other.json
+	call RUNNER_POLICY="$PWD/other.json" --policy p.json deploy --n 2
+	envelope 7
+	policy '"allow": { "deploy": { "total_time": "1s" } }, "above": "ask"'
+	call --policy p.json deploy --n 60 # it takes what is left, and is cut off
+	waits deploy --n 3
+	expect 'e.error["context"]["rule"] == "allow.deploy.total_time"'
+	person approve "$id"
+	grep -qx 3 effects
+	local wrong
+	for wrong in '"above": "asks"' '"above": true' '"allow": { "deploy": { "max_calls": 1, "above": 1 } }'; do
+		policy "$wrong"
+		call --policy p.json deploy
+		envelope 4
+		expect 'e.error["code"] == "POLICY_INVALID" and "ask" in str(e.error)'
+	done
+}
+
+@test "where there is room again the call runs, and nothing waits for a person any more" {
+	setup_stage
+	deploys --n 1
+	deploys --n 2
+	waits deploy --n 3
+	waits deploy --n 4
+	local kept=$id
+	policy '"allow": { "deploy": { "max_calls": "3/h", "above": "ask" } }'
+	deploys --n 3
+	expect 'e.warnings == []'
+	waiting 1
+	expect "e.data[0]['id'] == '$kept'"
+	waits deploy --n 4
+	[ "$id" = "$kept" ]
+	effects '1 2 3 '
+}
+
+@test "of many calls by eight processes, some killed, as many run as the quota says, and the others wait" {
+	setup_stage
+	policy '"allow": { "deploy": { "max_calls": "12/h", "above": "ask" }, "exec": {} }'
+	local i
+	for i in 1 2 3 4 5 6 7 8; do
+		seq "$i" 8 39 | sed 's/.*/{"_cmd":"deploy","n":&}/' >"calls$i"
+		env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" timeout 100 "$RUNNER" --policy p.json exec --ignore-errors <"calls$i" >"answers$i" 2>/dev/null &
+	done
+	for i in 1 2 3; do
+		env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" timeout 100 "$RUNNER" --policy p.json deploy --n "10$i" >/dev/null 2>&1 &
+		kill -KILL $! || true
+	done
+	wait
+	[ "$(wc -l <effects)" -le 12 ]
+	[ "$(cat answers? | grep -c '"ok":true')" -le 12 ]
+	[ "$(cat answers? | grep -c '"ok":true')" -ge 9 ]
+	[ "$(cat answers? | grep -c CONFIRMATION_REQUIRED)" -eq $((39 - $(cat answers? | grep -c '"ok":true'))) ]
+	[ "$(cat answers? | grep -c POLICY_DENIED)" -eq 0 ]
+}
+
+@test "jobs are counted as they start: as many run as the quota says, one that is agreed to runs once" {
+	setup_stage
+	local i
+	for i in 1 2 3 4 5 6; do
+		env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" --policy p.json deploy --detach --n "$i" >"answer$i" 2>/dev/null &
+	done
+	wait
+	[ "$(cat answer? | grep -c '"ok":true')" -eq 2 ]
+	[ "$(cat answer? | grep -c CONFIRMATION_REQUIRED)" -eq 4 ]
+	ran() { [ "$(wc -l <effects)" -eq "$1" ]; }
+	until_true ran 2
+	waiting 4
+	id=$(field 'e.data[0]["id"]')
+	person approve "$id"
+	until_true ran 3
+	call policy check p.json
+	expect '[r["used"]["calls"] for r in e.data["rules"] if r["rule"] == "deploy"] == [3]'
+	no_job() { call job list && expect 'all(j["status"] == "complete" for j in e.data)'; }
+	until_true no_job
+	call job list
+	expect 'len(e.data) == 3'
+	ran 3
+}
+
+@test "neither a flag, a terminal of its own, a command that calls it, several in one call nor a workflow is a person" {
+	setup_stage
+	command_file wipe <<-'LUA'
+		return { description = "Wipe", danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			run = function() require("fs").append("effects", "9\n") return { effect = "deleted" } end }
+	LUA
+	command_file outer <<-'LUA'
+		return { description = "Outer", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			run = function(_, ctx) local done, e = ctx:call("deploy", {}) return done and { effect = "updated" } or ctx:fail(e.code, e.message) end }
+	LUA
+	workflow flow <<<'{ name: flow, steps: [ { runner: deploy } ] }'
+	policy '"allow": { "*": {}, "wipe": { "max_calls": 0 }, "deploy": { "max_calls": 0 } }, "above": "ask"'
+	waits wipe --confirm-destructive
+	expect 'e.error["context"]["rule"] == "allow.wipe.max_calls"'
+	waits wipe
+	waits deploy --yes
+	on_pty "$RUNNER" --policy p.json deploy <<<"y" || true
+	on_pty "$RUNNER" --policy p.json wipe <<<"y" || true
+	effects ''
+	denied allow.deploy.max_calls + deploy + deploy
+	call --policy p.json outer
+	expect 'e.error["code"] == "POLICY_DENIED"'
+	call --policy p.json workflow run flow.yaml
+	[[ $(cat out.txt) == *POLICY_DENIED* ]]
+	effects ''
+	waiting 2
+	waits wipe --confirm-destructive
+	person approve "$id"
+	effects '9 '
+}
+
+@test "an agent of MCP has its call wait as well, and is told what came of it" {
+	setup_stage
+	policy '"allow": { "*": {}, "deploy": { "max_calls": 1 } }, "above": "ask"'
+	local n
+	for n in 1 2; do
+		env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" RUNNER="$RUNNER" RUNNER_POLICY="$PWD/p.json" PYTHONPATH="$ROOT/tests/cli/lib" \
+			PYTHONDONTWRITEBYTECODE=1 timeout 100 python3 - "$n" >answer <<-'PY'
+			from mcp import *
+			import sys
+			for elicits in False, True:
+			    with Server(elicits=elicits) as s:
+			        print(s.call("deploy", {"n": 1}) if sys.argv[1] == "1" and not elicits else s.call("deploy", {"n": 2}))
+		PY
+		if [ "$n" -eq 1 ]; then
+			id=$(grep -o 'apr_[0-9a-f]*' answer | sort -u)
+			[ "$(wc -l <<<"$id")" -eq 1 ]
+			person approve "$id"
+		fi
+	done
+	grep -q APPROVED_CALL answer
+	grep -q CONFIRMATION_REQUIRED answer
+	effects '1 2 '
+}
+
+@test "once the cost of all runs is used up a run waits for a person, and costs as much again at most" {
+	setup_stage
+	workflow paid <<-'YAML'
+		name: paid
+		claude: { output: json }
+		steps: [ { claude: one } ]
+	YAML
+	turns 'printf "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"hi\",\"num_turns\":1,\"total_cost_usd\":1}\n"'
+	policy '"total_cost_usd": 1, "above": "ask"'
+	call --policy p.json workflow run paid.yaml
+	envelope 0
+	waits workflow run paid.yaml
+	expect 'e.error["context"]["rule"] == "total_cost_usd" and e.error["context"]["used"] == 1'
+	[ "$(calls)" -eq 1 ]
+	person approve "$id"
+	[ "$(calls)" -eq 2 ]
+	[ "$(grep -A 1 -x -e --max-budget-usd claude/calls/2/argv | tail -n 1)" = 1 ]
+	call policy check p.json
+	expect 'e.data["total_cost_usd"]["used"] == 2 and e.data["total_cost_usd"]["above"] == "ask"'
+	call --policy p.json workflow run paid.yaml
+	envelope 0
+	waits workflow run paid.yaml --max-cost 0.5 --detach
+	person approve "$id"
+	until_true grep -qxe --max-budget-usd claude/calls/3/argv
+	[ "$(grep -A 1 -x -e --max-budget-usd claude/calls/3/argv | tail -n 1)" = 0.5 ]
+}
+
+@test "policy check says that somebody would be asked, for which quota, and counts what comes before" {
+	setup_stage
+	call policy check p.json deploy
+	expect 'e.data["call"] == {"allowed": True, "command": "deploy"}'
+	deploys --n 1
+	deploys --n 2
+	call policy check p.json deploy --n 3
+	envelope 0
+	expect 'e.data["call"]["allowed"] and e.data["call"]["asked"] and e.data["call"]["above"][0]["rule"] == "allow.deploy.max_calls"'
+	expect '[r["says"]["above"] for r in e.data["rules"] if r["rule"] == "deploy"] == ["ask"]'
+	call policy check p.json + deploy + deploy
+	envelope 7
+	call policy check p.json deploy --env prod
+	envelope 7
+	waiting 0
+	effects '1 2 '
+}
