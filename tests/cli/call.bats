@@ -21,15 +21,16 @@ load lib/helper
 }
 
 @test "the arguments of ctx:call are in nobody's argv or environment, and reach no child of the command" {
+	secret_of_its_own
 	body inner 'stdin = true, args = { { "token", "string", secret = true }, { "words", "array", items = "string", positional = true } },' <<-'LUA'
-		local seen = ctx:run { "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c 'to[k]en-4711'",
+		local seen = ctx:run { "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c \"$LOOKED_FOR\"",
 			ok_statuses = { 0, 1 } }.stdout
 		local nested = ctx:run { "sh", "-c", "echo ${RUNNER_ARGUMENTS-unset}" }.stdout
 		return { seen = seen, nested = nested, length = #(args.token or ""), words = args.words, rest = io.read "a" }
 	LUA
-	body back <<<'return { ctx:call("inner", { token = "token-4711" }), ctx:call("inner", { "--", "a b", "--c" }), ctx:call("inner") }'
+	body back <<<"return { ctx:call('inner', { token = '$secret' }), ctx:call('inner', { '--', 'a b', '--c' }), ctx:call('inner') }"
 	answers 0 back
-	expect 'e.data[0] == {"seen": "0\n", "nested": "unset\n", "length": 10, "words": [], "rest": ""}'
+	expect "e.data[0] == {'seen': '0\n', 'nested': 'unset\n', 'length': ${#secret}, 'words': [], 'rest': ''}"
 	expect 'e.data[1]["words"] == ["a b", "--c"] and e.data[2]["length"] == 0'
 	body back <<<'return { #ctx:call("inner", { (("x"):rep(300000)) }).words[1] }' # more than one word of an argv may have
 	answers 0 back

@@ -155,26 +155,27 @@ nil nil 3' ]
 }
 
 @test "what a call is given is in nobody's argv or environment, and its stdin is its own" {
+	secret_of_its_own
 	body inner 'stdin = true, retry = { retries = 1, delay = 0 }, args = { { "token", "string", secret = true } },' <<'LUA'
-		local seen = ctx:run { "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c 'to[k]en-4711'",
+		local seen = ctx:run { "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c \"$LOOKED_FOR\"",
 			ok_statuses = { 0, 1 } }.stdout
 		os.execute "cat /proc/self/fd/0 >child"
 		local rest = io.read "a"
 		if ctx.attempt == 1 then ctx:fail("UNAVAILABLE", "again", { retryable = true }) end
 		return { seen = seen, length = #args.token, rest = rest, attempt = ctx.attempt, nested = os.getenv "RUNNER_ARGUMENTS" }
 LUA
-	serving <<'LUA'
+	serving <<LUA
 		for _, stdin in ipairs { "some\nlines", "" } do
-			local envelope = calls.run { command = "inner", arguments = { token = "token-4711" }, stdin = stdin }
+			local envelope = calls.run { command = "inner", arguments = { token = "$secret" }, stdin = stdin }
 			say(json.encode(envelope.data))
 		end
 LUA
 	serve ''
-	[ "$stdout" = '{"attempt":2,"length":10,"rest":"some\nlines","seen":"0\n"}
-{"attempt":2,"length":10,"rest":"","seen":"0\n"}' ]
+	[ "$stdout" = '{"attempt":2,"length":'${#secret}',"rest":"some\nlines","seen":"0\n"}
+{"attempt":2,"length":'${#secret}',"rest":"","seen":"0\n"}' ]
 	[ ! -s child ]
 	body plain 'args = { { "token", "string", secret = true } },' <<<'os.execute "cat /proc/self/fd/0 >child" return { stdin = io.read "a" }'
-	serving <<<'say(json.encode(calls.run({ command = "plain", arguments = { token = "token-4711" } }).data))'
+	serving <<<"say(json.encode(calls.run({ command = 'plain', arguments = { token = '$secret' } }).data))"
 	serve ''
 	[ "$stdout" = '{"stdin":""}' ]
 	[ ! -s child ]

@@ -216,14 +216,15 @@ rests() {
 }
 
 @test "what is secret in a request is in nobody's argv or environment, and masked in its answer" {
+	secret_of_its_own
 	body inner 'args = { { "token", "string", secret = true } },' <<'LUA'
-		local seen = ctx:run { "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c 'to[k]en-4711'",
+		local seen = ctx:run { "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c \"$LOOKED_FOR\"",
 			ok_statuses = { 0, 1 } }.stdout
 		return { seen = seen, token = args.token, length = #args.token }
 LUA
-	batch <<<'{"_cmd":"inner","token":"token-4711"}'
-	each 'a[0]["data"]["seen"] == "0\n" and a[0]["data"]["length"] == 10'
-	[ "$(grep -c token-4711 out.txt err.txt | tr '\n' ' ')" = 'out.txt:0 err.txt:0 ' ]
+	batch <<<"{\"_cmd\":\"inner\",\"token\":\"$secret\"}"
+	each "a[0]['data']['seen'] == '0\n' and a[0]['data']['length'] == ${#secret}"
+	[ "$(grep -c "$secret" out.txt err.txt | tr '\n' ' ')" = 'out.txt:0 err.txt:0 ' ]
 }
 
 @test "a command reads _stdin, in every attempt, and never the requests" {

@@ -8,6 +8,7 @@
 #   call_as USER ARGS…                 as call, as another user (where this is root)
 #   assert_envelope                    $stdout is exactly one valid envelope of $status
 #   until_true COMMAND…                waits until it succeeds
+#   secret_of_its_own                  $secret, which no other process has, and a pattern of it for grep in $LOOKED_FOR
 #   field EXPR                         prints EXPR of the envelope `e` (Python)
 #   expect EXPR                        EXPR holds for the envelope `e`
 
@@ -185,6 +186,13 @@ tries() {
 		[ "$nth" -lt "$most" ] || return 1
 		nth=$((nth + 1))
 	done
+}
+
+# secret_of_its_own: the word $secret, which nobody else on this machine has in its arguments or its environment, as the same test
+# of another suite may, or whoever reads this file. Commands have a pattern of it, which it doesn't match, in LOOKED_FOR.
+secret_of_its_own() {
+	secret=token-$BASHPID-x
+	CLEAN_ENV+=(LOOKED_FOR="to[k]en-$BASHPID-x")
 }
 
 # reaching FILE ARGS…: call with a --timeout as short as this machine allows for the
