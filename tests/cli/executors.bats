@@ -241,7 +241,7 @@ kill_queue() {
 @test "a step that was ended by a signal an instant before its task was cut off, not failed: verify decides" {
 	seq 2 >items.txt
 	by_programs <<-YAML
-		- shell: echo "\$item" >>'$PWD/effects'; echo \$\$ >'$PWD/pid'; [ "\$item" != 2 ] || sleep 600.25
+		- shell: echo \$\$ >'$PWD/pid'; echo "\$item" >>'$PWD/effects'; [ "\$item" != 2 ] || sleep 600.25
 		  env: { item: "\${item}" }
 		  verify: grep -qx "\$item" '$PWD/effects'
 		  idempotent: false
@@ -249,9 +249,12 @@ kill_queue() {
 	begin workflow run flow.yaml --timeout 60s
 	until_true grep -qs 2 effects
 	until_true recorded 'select 1 from chunks where state = "running"'
-	kill -TERM "$(cat pid)"
-	# shellcheck disable=SC2046 # one word each
-	kill -TERM $(pgrep -f "workflow chunk $PWD/")
+	local step task
+	step=$(<pid)
+	mapfile -t task < <(pgrep -f "workflow chunk $PWD/")
+	kill -TERM "$step"
+	until_true [ ! -e "/proc/$step" ] # its end is known, and waited with for a second (lua/workflow/run/attempts.lua)
+	kill -TERM "${task[@]}"
 	finish
 	envelope 0
 	[ "$(xargs <effects)" = '1 2' ]
