@@ -118,7 +118,7 @@ end
 
 -- As _describe takes it.
 function LINES.zsh(candidate)
-	local text, description = on_a_line(candidate.value):gsub(":", "\\:"), candidate.description or ""
+	local text, description = on_a_line(candidate.value):gsub("[:\\]", "\\%0"), candidate.description or ""
 	return description == "" and text or text .. ":" .. on_a_line(description)
 end
 

@@ -29,7 +29,7 @@ _runner_completion() {
 		local - IFS=$'\n'
 		set -f
 		COMPREPLY=($found)
-		COMPREPLY=("${COMPREPLY[@]#"$typed"}")
+		[[ -z $typed ]] || COMPREPLY=("${COMPREPLY[@]#"$typed"}")
 		return 0
 	fi
 	while IFS=$'\t' read -r value word; do # an older bash, or an older runner, which quotes nothing
@@ -70,7 +70,7 @@ function __runner_completion
 	set -l typed (commandline -opc)[2..-1] (commandline -ct)
 	set -l found (command runner completion fish --format plain -- $typed 2>/dev/null </dev/null)
 	or set found
-	if test (count $found) -gt 0
+	if set -q found[1]
 		printf '%s\n' $found
 	else
 		__fish_complete_path (commandline -ct)

@@ -217,6 +217,53 @@ offers() {
 	end_shell
 }
 
+# arrive SCRIPT COMMAND…: each value is offered by that shell, under a terminal, where its first letter is typed, and reaches the command.
+arrive() {
+	load lib/tmux
+	local letter script=$1
+	shift
+	command -v tmux >/dev/null || skip "no tmux here"
+	command -v "$1" >/dev/null || skip "no $1 here"
+	mkdir bin
+	ln -s "$RUNNER" bin/runner
+	# shellcheck disable=SC2016 # no shell shall read them
+	printf '%s\n' 'A b' "B'q" 'C"d' 'D$HOME' 'E`id`' F:g::h 'G*?' H~ 'I\j' J=k 'K!l' L#m 'M(n)' 'N;o' 'P&q' 'Q[r]' 'R{s,t}' 'S<u>' 'T|v' U%w V^x Wß >values
+	command_file pick <<-'LUA'
+		local values = {}
+		for line in io.lines "values" do values[#values + 1] = line end
+		return { description = "x", danger_level = "safe", args = { { "to", "enum", values = values } },
+			run = function(args) io.open("arrived", "a"):write(args.to, "\n"):close() return {} end }
+	LUA
+	start_shell
+	type_line "export PATH=$PWD/bin:\$PATH RUNNER_TIMEOUT=1m RUNNER_TRUST=$PWD; exec $*"
+	type_line "$script; echo has''begun"
+	on_screen hasbegun
+	for letter in A B C D E F G H I J K L M N P Q R S T U V W; do
+		mux send-keys -l "runner pick --to $letter"
+		mux send-keys Tab
+		mux send-keys Enter
+		until_true has_arrived "$letter"
+	done
+	end_shell
+	cmp values arrived
+}
+
+has_arrived() {
+	[[ $(tail -n 1 arrived) == "$1"* ]]
+}
+
+@test "what a Tab in a real bash completes is the value" {
+	arrive 'source <(runner completion bash)' bash --norc
+}
+
+@test "what a Tab in a real zsh completes is the value" {
+	arrive 'autoload -Uz compinit; compinit -D -u; source <(runner completion zsh)' zsh -f
+}
+
+@test "what a Tab in a real fish completes is the value" {
+	arrive 'runner completion fish | source' fish --no-config
+}
+
 # What its completion functions would be given is printed.
 @test "the zsh script completes in a real zsh" {
 	mkdir bin
