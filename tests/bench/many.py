@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import peers
+import tab
 from agents import project_of
 from builds import Row, measured_table, not_installed
 from measure import Case, clean_environment, quick
@@ -102,3 +103,5 @@ def table(builds, folder):
     yield ""
     yield from measured_table(rows, ROUNDS, SECONDS)
     yield from not_installed([f"`{name}`" for name, program in programs.items() if not program])
+    yield ""
+    yield from tab.table(builds, path, env, folder)
