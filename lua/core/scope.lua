@@ -88,6 +88,14 @@ function M.client()
 	return next(out) and out or nil
 end
 
+---The account that has logged in, where the process has become another one since, as by sudo: what the kernel says.
+---@param uid integer of the process
+---@return integer?
+function M.login_uid(uid)
+	local login = math.tointeger(tonumber(require("runner.fs").read "/proc/self/loginuid" or ""))
+	return login and login ~= uid and login < 0xFFFFFFFF and login or nil
+end
+
 ---Who makes this call, for a record.
 ---@param did string what for: "started"
 ---@return table

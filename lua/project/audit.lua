@@ -83,7 +83,7 @@ end
 local function row_of(event, request_id, fields)
 	local uid, user = require("runner.ledger").user()
 	local row = { event = event, time = host.rfc3339(host.wall_ms()), request_id = request_id, uid = uid, user = user,
-		project = scope.project(), cwd = host.getcwd(), subject = scope.subject(),
+		login_uid = scope.login_uid(uid), project = scope.project(), cwd = host.getcwd(), subject = scope.subject(),
 		client = scope.client(), from = from }
 	return tables.add(row, fields)
 end

@@ -49,7 +49,7 @@ end
 
 local COPIED = { "command", "uid", "user", "cwd", "project", "args", "policy", "dry_run", "trace_id", "job", "danger_level",
 	"exit_code", "code", "side_effects", "attempts", "duration_ms", "client", "decision", "by", "flag", "rule", "policy_file", "reason",
-	"subject" }
+	"subject", "login_uid" }
 
 -- What a row says of a call of which later rows have been seen: those come first.
 local function take(call, row)

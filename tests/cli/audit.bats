@@ -36,6 +36,16 @@ rows() {
 	[ "$(stat -c %a ledger.jsonl)" = 600 ]
 }
 
+@test "a row says who has logged in, where the process is of another account" {
+	(echo 65529 >/proc/self/loginuid) 2>/dev/null || skip "/proc/self/loginuid can't be set here"
+	(echo 65529 >/proc/self/loginuid && answers 0 greet)
+	row 1 "r['login_uid'] == 65529 and r['uid'] == $(id -u)"
+	call audit list
+	expect 'e.data[0]["login_uid"] == 65529'
+	(id -u >/proc/self/loginuid && answers 0 greet)
+	row -1 '"login_uid" not in r'
+}
+
 @test "a secret is in no row, and neither are arguments that are too long" {
 	answers 0 KEY=hunter2hunter2 greet --key-from-env KEY --name ghp_0123456789abcdefghijABCDEFGHIJ012345
 	[ "$(grep -c 'hunter2\|ghp_012345' ledger.jsonl)" -eq 0 ]

@@ -137,7 +137,8 @@ end
 ---@return runner.Error? problem
 function M.decide(db, gate, state, why)
 	local uid, user = ledger.user()
-	local by = { by = "terminal", uid = uid, user = user, terminal = person.terminal(), trace_id = attempt.launch.trace_id }
+	local by = { by = "terminal", uid = uid, user = user, login_uid = require("runner.core.scope").login_uid(uid),
+		terminal = person.terminal(), trace_id = attempt.launch.trace_id }
 	local owner = gate.kind == "call" and idempotency_keys.owner(attempt.launch.supervisor) or nil
 	M.expire(db, gate.run, gate.project)
 	if not db:decide(gate.id, state, by, why, function()
