@@ -216,6 +216,25 @@ local function could_be_of(from)
 	return out
 end
 
+-- What a word that is one too many may be: a flag behind "--", or the rest of a flag's value.
+local function part_of(word, argv)
+	local at, dashes
+	for i, token in ipairs(argv) do
+		at, dashes = at or token == word and i or nil, dashes or not at and token == "--"
+	end
+	if dashes and word:find "^%-" then
+		return "Leave out the '--' in front: what stands behind it is a value, and no flag"
+	end
+	local flag = at and (argv[at - 2] or ""):match "^%-%-?(%a[%w-]*)$"
+	for _, row in ipairs(flag and attempt.command and attempt.command.args or {}) do
+		if (row.flag == flag or row.short == flag) and row.type ~= "boolean" and not row.positional then
+			local kind = row.items or row.type
+			return kind == "string" and ("Put the value of %s in quotes if it has several words"):format(label(row))
+				or ("The value of %s is one word: %s"):format(label(row), row.values and "one of those listed" or M.expected(row))
+		end
+	end
+end
+
 ---Positionals that no row takes. A value that has lost its flag is never advised away: without it a call might do more.
 ---@param excess string[]
 ---@param slots table[] positional rows
@@ -226,21 +245,23 @@ function M.excess(excess, slots, from)
 	for i, row in ipairs(slots) do
 		names[i] = "<" .. row.flag .. ">"
 	end
-	local more = #excess > 1 and (" and %d more"):format(#excess - 1) or ""
+	local more, first = #excess > 1 and (" and %d more"):format(#excess - 1) or "", shown(excess[1])
 	local name = require("runner.core.command_line").typed((attempt.command or {}).name or "this command")
 	local argv, words = require("runner.core.tool").typed((attempt.call or {}).argv or {}), 1 + select(2, name:gsub(" ", ""))
-	local meant = could_be_of(from)
+	local meant, part = could_be_of(from), part_of(excess[1], argv)
 	local is_all = attempt.command and #argv == words + #excess and not names[1] and not meant[1] and not attempt.call.is_call
+	local flags_of = table.concat(meant, ", ", 1, math.min(#meant, 6))
 	return {
-		field = "arguments", code = "INVALID_ARGUMENT", value = shown(excess[1]),
-		message = ("Unexpected argument '%s'%s: %s takes %s"):format(shown(excess[1]), more, name,
+		field = "arguments", code = "INVALID_ARGUMENT", value = first,
+		message = ("Unexpected argument '%s'%s: %s takes %s"):format(first, more, name,
 			names[1] and "only " .. table.concat(names, " ")
 				or attempt.command and attempt.command.args[1] and "no arguments without the name of a flag" or "no arguments"),
-		suggestion = is_all and "Write runner " .. name
-			or not meant[1] and ("Leave out '%s'%s"):format(shown(excess[1]), more)
-			or not meant[2] and ("Write %s '%s'"):format(meant[1], shown(excess[1]))
-			or ("Say which flag '%s' belongs to: %s"):format(shown(excess[1]), table.concat(meant, ", ", 1, math.min(#meant, 6))),
-		fix_required = meant[1] and "Give each value the name of its flag" or "Remove the unexpected arguments",
+		suggestion = is_all and "Write runner " .. name or part
+			or not meant[1] and ("Leave out '%s'%s"):format(first, more)
+			or not meant[2] and not excess[2] and ("Write %s '%s'"):format(flags_of, first)
+			or (excess[2] and "Put a value of several words in quotes; or say which flag '%s' belongs to: %s"
+				or "Say which flag '%s' belongs to: %s"):format(first, flags_of),
+		fix_required = part or meant[1] and "Give each value the name of its flag" or "Remove the unexpected arguments",
 	}
 end
 
@@ -476,7 +497,7 @@ end
 ---@return runner.Problem
 function M.none_of(rows)
 	return { field = rows[1].name, code = "MISSING_ARGUMENT", message = ("Missing argument: %s is needed"):format(listed(rows, "or")),
-		suggestion = "Run the command with --help to read what each is for", fix_required = ("Give %s"):format(listed(rows, "or")) }
+		suggestion = "Give the one that is meant", fix_required = ("Give %s"):format(listed(rows, "or")) }
 end
 
 return M

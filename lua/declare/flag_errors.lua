@@ -159,9 +159,22 @@ local function find_near(near, find, rows)
 	return false
 end
 
-local function unknown_problem(spelt, near, negated, advice, way)
+local MOST_LISTED = 12
+
+-- The flags that there are.
+local function flags_of(rows)
+	local out = {}
+	for _, row in ipairs(rows) do
+		out[#out + 1] = not row.positional and "--" .. row.flag or nil
+	end
+	local text = table.concat(out, ", ", 1, math.min(#out, MOST_LISTED))
+	return out[1] and ("Its flags are %s%s"):format(text, out[MOST_LISTED + 1] and " …" or "")
+		or "It has no flags but those of every command: runner help flags"
+end
+
+local function unknown_problem(spelt, near, negated, advice, way, rows)
 	spelt = shown(spelt)
-	local suggestion, fix = "Run the command with --help to list its flags", "Use a flag that --help lists"
+	local suggestion, fix = flags_of(rows or {}), "Use a flag that --help lists"
 	if advice then
 		return { field = spelt, code = "UNKNOWN_FLAG", message = ("Unknown flag '%s'"):format(spelt), suggestion = advice,
 			fix_required = way }
@@ -234,7 +247,8 @@ function M.unknown(spelt, has_value, value, rows, command, find)
 	local row = positive and find(positive)
 	local negated = row and row.type ~= "boolean" and row or nil
 	local meant = negated or near[1] and find(near[1]:sub(3)) or nil
-	return meant, unknown_problem(spelt, near, negated), meant and meant.type ~= "boolean" and not negated and not has_value or false
+	return meant, unknown_problem(spelt, near, negated, nil, nil, rows),
+		meant and meant.type ~= "boolean" and not negated and not has_value or false
 end
 
 -- Does a flag of other tools take no value?

@@ -4,6 +4,7 @@
 
 local answer = require "runner.mcp.answer"
 local confirmations = require "runner.mcp.confirmations"
+local contract = require "runner.declare.contract"
 local era = require "runner.mcp.era"
 local json = require "runner.json"
 local listing = require "runner.mcp.listing"
@@ -12,6 +13,7 @@ local rpc = require "runner.mcp.rpc"
 local speech = require "runner.mcp.speech"
 local tables = require "runner.core.tables"
 local tasks = require "runner.mcp.tasks"
+local usage = require "runner.declare.usage"
 
 local M = {}
 
@@ -44,7 +46,7 @@ function M.problem(params)
 	end
 end
 
-local LIMIT_MAX = 1000000000
+local LIMIT_MAX = contract.find("limit").max
 
 -- Runner's own arguments: what each must be, and its value as it is meant; nil: it is wrong.
 local OWN = {
@@ -114,7 +116,8 @@ local function misgiven(server, r, call)
 	end
 	local only = not problems[2] and problems[1] or {}
 	return answer.refusal("VALIDATION_ERROR", only.message or ("%d problems with the arguments"):format(#problems), { errors = problems,
-		fix_required = only.fix_required or "Correct the arguments before retrying", suggestion = only.suggestion })
+		fix_required = only.fix_required or "Correct the arguments before retrying", suggestion = only.suggestion,
+		context = { usage = json.array(usage.of_tool(call.row.tool, server.settings.progressive)) } })
 end
 
 -- Arguments are checked, and a person's yes is there, before a call becomes a task.
@@ -304,7 +307,8 @@ function M.handle(server, r)
 	local row, fault = server:find(r.params.name)
 	if not row then
 		server:record(r, "refused", { command = r.params.name:sub(1, 128), by = "server", reason = fault and fault.message or nil })
-		return nil, fault
+		local near = fault and fault.code == rpc.INVALID_PARAMS and listing.near(server, r.params.name)
+		return nil, near and rpc.fault(fault.code, fault.message .. ". One of these may be meant:\n" .. table.concat(near, "\n")) or fault
 	end
 	return M.run(server, r, M.prepare(row, r.params.arguments))
 end

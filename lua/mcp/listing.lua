@@ -3,9 +3,13 @@
 
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
+local compact_help = require "runner.tools.compact_help"
+local search = require "runner.core.search"
 local tables = require "runner.core.tables"
 
 local M = {}
+
+local NAME_READ, NEAR_MAX = 100, 5 -- bytes of a name that is looked for; tools that it may have meant
 
 -- --- what --only, --group and --allow choose -------------------------------------------
 
@@ -78,6 +82,35 @@ function M.chosen(settings, rows, role)
 		out[#out + 1] = has and row or nil
 	end
 	return out
+end
+
+---The tools of which words speak, the best first.
+---@param rows runner.mcp.Row[]
+---@param words string
+---@return runner.mcp.Row[]
+function M.fitting(rows, words)
+	local texts, found = {}, {}
+	for i, row in ipairs(rows) do
+		local tool = row.tool
+		texts[i] = compact_help.search_text { name = tool.title, description = tool.description, keywords = row.keywords,
+			examples = row.examples, schema = tool.inputSchema }
+	end
+	for i, place in ipairs(search.rank(texts, words)) do
+		found[i] = rows[place]
+	end
+	return found
+end
+
+---How the tools are called that a name may have meant, which is none of theirs; nil: it is like none.
+---@param server runner.mcp.Server
+---@param name string
+---@return string[]?
+function M.near(server, name)
+	local tools = {}
+	for i, row in ipairs(M.fitting(server:rows(false) or {}, (name:sub(1, NAME_READ):gsub("[%p%c]+", " ")))) do
+		tools[i] = i <= NEAR_MAX and row.tool or nil
+	end
+	return tools[1] and require("runner.declare.usage").of_tools(tools, server.settings.progressive) or nil
 end
 
 ---The names of --allow, --only and --group that name nothing, for a clear failure at the start.

@@ -4,9 +4,8 @@
 
 local answer = require "runner.mcp.answer"
 local call = require "runner.mcp.call"
-local compact_help = require "runner.tools.compact_help"
 local json = require "runner.json"
-local ranked = require "runner.core.search"
+local listing = require "runner.mcp.listing"
 local rpc = require "runner.mcp.rpc"
 local tables = require "runner.core.tables"
 local tasks = require "runner.mcp.tasks"
@@ -37,20 +36,10 @@ end
 
 -- Without words all of them, if they are few.
 local function fitting(rows, query)
-	local texts = {}
 	if not query:find "%S" then
 		return #rows > FOUND_MAX and {} or rows
 	end
-	for i, row in ipairs(rows) do
-		local tool = row.tool
-		texts[i] = compact_help.search_text { name = tool.title, description = tool.description, keywords = row.keywords,
-			examples = row.examples, schema = tool.inputSchema }
-	end
-	local found = {}
-	for i, place in ipairs(ranked.rank(texts, query)) do
-		found[i] = rows[place]
-	end
-	return found
+	return listing.fitting(rows, query)
 end
 
 local function search(server, _, arguments)
@@ -75,16 +64,18 @@ local function short(name, most)
 	return left > 0 and text .. "…" or text
 end
 
-local function unknown(name, fault)
+local function unknown(server, name, fault)
 	local words = short(name, ASKED_MAX):gsub("[%p%c%s]+", " "):match "^%s*(.-)%s*$"
+	local near = listing.near(server, name)
 	return fault and fault.code == rpc.INTERNAL_ERROR and fault.message or ("There is no tool '%s'"):format(short(name)),
-		{ suggestion = "Call search " .. json.encode { query = words ~= "" and words or "…" } }
+		{ suggestion = "Call search " .. json.encode { query = words ~= "" and words or "…" },
+			context = near and { usage = json.array(near) } or nil }
 end
 
 local function describe(server, _, arguments)
 	local row, fault = server:find(arguments.name)
 	if not row then
-		return answer.refusal("NOT_FOUND", unknown(arguments.name, fault))
+		return answer.refusal("NOT_FOUND", unknown(server, arguments.name, fault))
 	end
 	return success(row.tool)
 end
@@ -93,7 +84,7 @@ local function call_one(server, r, arguments)
 	local row, fault = server:find(arguments.name)
 	if not row then
 		server:record(r, "refused", { command = arguments.name:sub(1, 128), by = "server", reason = fault and fault.message or nil })
-		return answer.refusal("NOT_FOUND", unknown(arguments.name, fault))
+		return answer.refusal("NOT_FOUND", unknown(server, arguments.name, fault))
 	end
 	return call.run(server, r, call.prepare(row, arguments.arguments))
 end

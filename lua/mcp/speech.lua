@@ -9,6 +9,7 @@ local flags = require "runner.declare.flags"
 local host = require "runner.host"
 local json = require "runner.json"
 local tables = require "runner.core.tables"
+local usage = require "runner.declare.usage"
 
 local M = {}
 
@@ -268,6 +269,9 @@ local function of_error(server, row, e, own)
 	of_problem(server, row, e, is_theirs)
 	for _, problem in ipairs(type(e.errors) == "table" and e.errors or {}) do
 		of_problem(server, row, problem, is_theirs)
+	end
+	if row and type(e.context) == "table" and e.context.usage and e.phase == "validation" then
+		e.context.usage = json.array(usage.of_tool(row.tool, server.settings.progressive))
 	end
 	for _, way in ipairs(type(e.alternatives) == "table" and e.alternatives or {}) do
 		way.flag = type(way.flag) == "string" and way.flag:gsub("^%-%-", ""):gsub("-", "_") or way.flag

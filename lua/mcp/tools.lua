@@ -5,6 +5,7 @@ local arg_words = require "runner.declare.arg_words"
 local attempt = require "runner.core.attempt"
 local catalog = require "runner.project.catalog"
 local command_line = require "runner.core.command_line"
+local contract = require "runner.declare.contract"
 local host = require "runner.host"
 local json = require "runner.json"
 local listings = require "runner.mcp.listing"
@@ -72,7 +73,7 @@ end
 -- What runner itself adds to the arguments of a tool.
 local ADDED = {
 	dry_run = { type = "boolean", description = "Change nothing; say what would be done" },
-	limit = { type = "integer", minimum = 0, maximum = 1000000000, description = "At most this many items; 0: all" },
+	limit = { type = "integer", minimum = 0, maximum = contract.find("limit").max, description = "At most this many items; 0: all" },
 	cursor = { type = "string", description = "Continue from meta.pagination.next_cursor of an earlier answer" },
 }
 

@@ -115,6 +115,9 @@ function M.reply(e)
 		e.fix_command = fix
 		e.suggestion = advice and (not fix or e.code == "COMMAND_NOT_FOUND") and advice or e.suggestion
 	end
+	if e.phase == "validation" then
+		require("runner.project.usages").tell(e)
+	end
 	local fields = fields_of(e)
 	send_extra(e)
 	if host.send("RESULT", fields) then

@@ -2,7 +2,6 @@
 -- an error that says what was probably meant. Loaded then.
 
 local aliases = require "runner.project.aliases"
-local builtins = require "runner.project.builtins"
 local catalog = require "runner.project.catalog"
 local command_line = require "runner.core.command_line"
 local errors = require "runner.core.errors"
@@ -11,10 +10,15 @@ local locate = require "runner.project.locate"
 local flag_errors = require "runner.declare.flag_errors"
 local folders = require "runner.project.folders"
 local rules = require "runner.core.rules"
+local repair_names = require "runner.project.repair_names"
+local repair_words = require "runner.project.repair_words"
+local search = require "runner.core.search"
 local suggest = require "runner.core.suggest"
-local tables = require "runner.core.tables"
 
 local M = {}
+
+local CLOSE, SPELT = 0.8, 0.85 -- what is nearly as likely as the best; a word that is hardly another one
+local MOST_NAMED, MOST_SHOWN, MOST_FOUND = 3, 12, 5 -- names that a hint asks of, and lists; commands of which words speak
 
 local function did_you_mean(names)
 	local typed = {}
@@ -22,60 +26,6 @@ local function did_you_mean(names)
 		typed[i] = command_line.typed(name)
 	end
 	return ("Did you mean '%s'?"):format(table.concat(typed, "' or '"))
-end
-
--- Names in the group that the first word names.
-local function below(word, list)
-	local names = {}
-	for _, c in ipairs(list) do
-		if c.name:sub(1, #word + 1) == word .. "." then
-			names[#names + 1] = c.name:sub(#word + 2)
-		end
-	end
-	return names
-end
-
-local function sorted_parts(text)
-	local parts = {}
-	for part in text:lower():gmatch "[^-_. ]+" do
-		parts[#parts + 1] = part
-	end
-	table.sort(parts)
-	return table.concat(parts, " ")
-end
-
--- "rule list" or "list-rule" of rule-list: the same words.
-local function divided_otherwise(words, names)
-	local two = sorted_parts(words[2] or "")
-	local three = words[3] and sorted_parts(words[2] .. " " .. words[3])
-	for _, name in ipairs(names) do
-		local own = sorted_parts(name)
-		if own == two or own == three then
-			return name
-		end
-	end
-end
-
--- The nearest name that doesn't say the opposite: "unmute" is no "mute".
-local function nearest_of(word, names)
-	for _, name in ipairs(suggest.nearest(word, names)) do
-		local long, short = #word > #name and word or name, #word > #name and name or word
-		if not tables.set "un de dis re non"[long:sub(1, #long - #short)] or long:sub(-#short) ~= short then
-			return name
-		end
-	end
-end
-
--- The group exists: the second word is the wrong one.
-local function in_group(words, names)
-	local near = divided_otherwise(words, names) or words[2] and nearest_of(words[2], names)
-	if near then
-		return ("Did you mean '%s %s'?"):format(words[1], command_line.typed(near))
-	end
-	for i, name in ipairs(names) do
-		names[i] = words[1] .. " " .. command_line.typed(name)
-	end
-	return ("Commands in '%s': %s"):format(words[1], table.concat(names, ", "))
 end
 
 -- Nothing to run here but built-ins, and no folder to look in.
@@ -88,15 +38,6 @@ local function is_empty(list, project)
 	return not project.root
 end
 
-local function nearest(words, list, wanted)
-	local names = {}
-	for _, c in ipairs(list) do
-		names[#names + 1] = wanted(c) and c.name or nil
-	end
-	return suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1]
-		or suggest.nearest(words[1], names, 1)[1]
-end
-
 local function is_own(c)
 	return not c.builtin
 end
@@ -105,49 +46,46 @@ local function is_any()
 	return true
 end
 
--- Verbs that one tool has in front of a thing and another after it, and what means the same.
-local VERBS = {}
-for _, same in ipairs { "get list show ls view describe read fetch", "create new add make", "delete remove rm destroy",
-	"set update edit change" } do
-	for verb in same:gmatch "%S+" do
-		VERBS[verb] = same
+-- The group that a word names, and its commands: by its name, or another form of it.
+local function group_of(word, list)
+	local found
+	for _, c in ipairs(list) do
+		local name = word and c.name:match "^([^.]+)%."
+		found = name and (name == word and name or found or is_own(c) and repair_words.is_same(word:lower(), name) and name) or found
 	end
+	return found, found and catalog.below(list, found) or {}
 end
 
--- "list hosts" → the command hosts.list, or one of the group hosts that means the same; "get alerts" → alerts, a command
--- or a group.
-local function turned_round(words, by_name, list)
-	local verb, thing = words[1], words[2]
-	if not thing then
-		return nil
-	elseif by_name[thing .. "." .. verb] then
-		return did_you_mean { thing .. "." .. verb }
-	end
-	for same in (VERBS[verb] or ""):gmatch "%S+" do
-		if by_name[thing .. "." .. same] then
-			return did_you_mean { thing .. "." .. same }
+-- The commands that the words may name, as a repair has them (lua/project/repair_names.lua), and the names of those that are likely.
+local function candidates(words, at, project, group)
+	local entries, likely, seen, best = {}, {}, {}, nil
+	for _, one in ipairs(repair_names.candidates(words, at, project)) do
+		local entry = one.entry
+		local is_other = group and one.score < SPELT and entry.name:sub(1, #group + 1) ~= group .. "."
+		local is_possible = not (seen[entry.name] or is_other or one.whole and words[at + one.used]) -- a word more, which it could not take
+		local command = is_possible and catalog.load(entry, project)
+		seen[entry.name] = seen[entry.name] or is_possible
+		if command and catalog.is_listed(command) then
+			entries[#entries + 1], best = entry, best or one.score
+			likely[#likely + 1] = one.score > best * CLOSE and not (likely[1] and entry.builtin) and entry.name or nil
 		end
 	end
-	local names = VERBS[verb] and below(thing, list) or {}
-	if names[1] then
-		return in_group({ thing }, names)
-	end
-	return VERBS[verb] and by_name[thing] and did_you_mean { thing } or nil
+	return entries, likely
 end
 
--- "silence" → the commands of groups that are called so.
-local function in_groups(word, list)
-	local found = {}
-	for _, c in ipairs(list) do
-		found[#found + 1] = #found < 3 and not c.builtin and c.name:match "%.([^.]+)$" == word and c.name or nil
-	end
-	return found[1] and did_you_mean(found) or nil
-end
-
-local function by_names(list)
+local function typed(entries, most)
 	local out = {}
-	for _, c in ipairs(list) do
-		out[c.name] = c
+	for i = 1, math.min(#entries, most or #entries) do
+		out[i] = command_line.typed(entries[i].name)
+	end
+	return table.concat(out, ", ") .. (#out < #entries and " …" or "")
+end
+
+-- Of commands, those of which the words speak.
+local function spoken_of(words, rows, entries)
+	local out = {}
+	for i, place in ipairs(search.rank(rows, table.concat(words, " "))) do
+		out[i] = i <= MOST_FOUND and entries[place] or nil
 	end
 	return out
 end
@@ -201,27 +139,62 @@ local function without_run(words, list, project)
 	return ("Write runner %s%s%s"):format(name, only, new)
 end
 
-local function anywhere(words, list, project)
-	local run = flag_errors.RUN[words[1]] and without_run(words, list, project)
-	if run then
-		return run
+-- The nearest name, where the words are like none. One that says the opposite is none: "unmute" is no "mute".
+local function nearest(words, list, wanted)
+	local names = {}
+	for _, c in ipairs(list) do
+		names[#names + 1] = wanted(c) and repair_words.negates(c.name) == repair_words.negates(words[1]) and c.name or nil
 	end
+	return suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1] or suggest.nearest(words[1], names, 1)[1]
+end
+
+-- Where no command is likely: the nearest, what is said of a habit, or those that there are.
+local function otherwise(words, m, list, project)
 	local habit = flag_errors.word(words)
-	local sure = turned_round(words, by_names(list), list) or (not habit or not words[2]) and in_groups(words[1], list)
-	if sure then
-		return sure
-	end
-	local near = nearest(words, list, is_own)
-	near = near or not habit and nearest(words, list, is_any)
+	local near = m.group and not m.below[2] and m.below[1].name
+		or not m.group and (nearest(words, list, is_own) or not habit and nearest(words, list, is_any))
 	if near then
 		return did_you_mean { near }
+	elseif m.group then
+		return ("Commands in '%s': %s"):format(m.group, typed(m.below))
 	elseif habit then
 		return habit
 	elseif is_empty(list, project) then
 		return ("No commands/ here or above; create the command: runner new %s"):format(rules.is_command_word(words[1])
 			and words[1] or "NAME")
 	end
-	return "Run 'runner' to list the commands"
+	local found = m.entries[2] and "One of these may be meant: %s" or "'%s' may be meant"
+	return m.is_likely and found:format(typed(m.entries, MOST_SHOWN)) or "Run 'runner' to list the commands"
+end
+
+-- The commands that words may mean, the likeliest first: those that they name, those of the group that they name, or those of which
+-- they speak.
+local function meant(words, list, project)
+	local at = 1
+	while words[at + 1] and (flag_errors.RUN[words[at]] or words[at]:find "^[%a_][%w_]*=") do
+		at = at + 1
+	end
+	local m = { at = at }
+	m.group, m.below = group_of(words[at], list)
+	if not m.group then
+		m.group, m.below = group_of(words[at + 1], list)
+	end
+	m.entries, m.likely = candidates(words, at, project, m.group)
+	local rows, entries
+	if m.group then
+		rows, entries = catalog.rows(m.below, project)
+	elseif not m.entries[1] then
+		rows, entries = catalog.own_rows(project)
+	end
+	for _, more in ipairs { rows and spoken_of(words, rows, entries) or {}, m.below } do
+		table.move(more, 1, #more, #m.entries + 1, m.entries)
+	end
+	for _, entry in ipairs(not (m.likely[1] or words[at + 1]) and m.entries or {}) do -- what is a habit elsewhere, and a verb of these
+		m.likely[#m.likely + 1] = entry.name:match "[^.]+$" == words[at] and entry.name or nil
+	end
+	m.is_likely = m.entries[1] ~= nil
+	m.entries = m.is_likely and m.entries or entries or {}
+	return m
 end
 
 ---The error for words that name no command.
@@ -231,19 +204,20 @@ end
 function M.error(words, project)
 	local list = catalog.list(project)
 	words = (words[1] or ""):find("%w%.%w") and command_line.name_words(table.concat(words, ".")) or words -- as the manifest has it
-	local names = words[1] == locate.SELF and builtins.list() or below(words[1], list)
-	local group = names[1] ~= nil
-	local nowhere = not host.getcwd() and "The working directory no longer exists: cd to one that exists"
-	local message = group and not words[2] and ("'%s' is a group of commands, and no command itself"):format(words[1])
-		or ("Unknown command '%s'"):format(group and words[1] .. " " .. words[2] or words[1])
-	local advice = nowhere or group and in_group(words, names) or anywhere(words, list, project)
-	if not group and flag_errors.RUN[words[1]] and advice:find "^Write " then
+	local m = meant(words, list, project)
+	local named, is_run = m.group == words[1], flag_errors.RUN[words[1]]
+	local advice = not host.getcwd() and "The working directory no longer exists: cd to one that exists"
+		or not m.group and is_run and without_run(words, list, project)
+		or m.likely[1] and not m.likely[MOST_NAMED + 1] and did_you_mean(m.likely) or otherwise(words, m, list, project)
+	local message = named and not words[2] and ("'%s' is a group of commands, and no command itself"):format(words[1])
+		or ("Unknown command '%s'"):format(named and words[1] .. " " .. words[2] or words[1])
+	if is_run and not named and advice:find "^Write " then
 		message = message .. ": the name of a command is enough to run it"
 	end
-	return errors.new("COMMAND_NOT_FOUND", message, {
-			phase = "validation", suggestion = advice,
-			context = { folders = folders.list(project) },
-		})
+	local usage = require("runner.project.usages").of_entries(m.entries, project, m.is_likely)
+	return errors.new("COMMAND_NOT_FOUND", message, { phase = "validation", suggestion = advice,
+		fix_required = usage and m.is_likely and "Write a call as error.context.usage has them, or run 'runner' to list the commands" or nil,
+		context = { folders = folders.list(project), usage = usage } })
 end
 
 ---The same, or that it is not known: a runner.lua that is wrong, or is not read, may name them.
