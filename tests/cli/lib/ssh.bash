@@ -12,18 +12,24 @@ free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
+# The server listens, or has ended.
+sshd_decided() {
+	[ -s ssh/pid ] || ! kill -0 "$SSHD" 2>/dev/null
+}
+
 sshd_up() {
 	command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || skip "there is no sshd (apt-get install openssh-server)"
 	local port path
 	mkdir -p ssh/bin ssh/there
+	rm -f ssh/pid
 	[ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd # where it separates its privileges
 	chmod 700 ssh
 	[ -e ssh/host ] || ssh-keygen -q -t ed25519 -N '' -f ssh/host
 	[ -e ssh/key ] || ssh-keygen -q -t ed25519 -N '' -f ssh/key
-	port=$(free_port) path="$PWD/ssh/there:$PATH"
+	path="$PWD/ssh/there:$PATH"
 	ln -sf "$RUNNER" ssh/there/runner
 	{
-		printf '%s\n' "Port $port" "ListenAddress 127.0.0.1" "HostKey $PWD/ssh/host" "AuthorizedKeysFile $PWD/ssh/key.pub" \
+		printf '%s\n' "ListenAddress 127.0.0.1" "HostKey $PWD/ssh/host" "AuthorizedKeysFile $PWD/ssh/key.pub" \
 			"PasswordAuthentication no" "KbdInteractiveAuthentication no" "UsePAM no" "StrictModes no" "PidFile $PWD/ssh/pid" \
 			"PermitRootLogin prohibit-password" "MaxStartups 100" "LogLevel ERROR"
 		printf 'SetEnv PATH="%s"' "$path"
@@ -31,9 +37,13 @@ sshd_up() {
 		printf '\n'
 	} >ssh/sshd_config
 	mkdir -p ssh/home
-	env TOKEN="$TOKEN" "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f "$PWD/ssh/sshd_config" >ssh/log 2>&1 </dev/null 3>&- 4>&- &
-	SSHD=$!
-	until_true bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" 2>/dev/null
+	until [ -s ssh/pid ]; do # a port that is taken meanwhile ends it
+		port=$(free_port)
+		env TOKEN="$TOKEN" "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f "$PWD/ssh/sshd_config" -p "$port" >ssh/log 2>&1 </dev/null 3>&- 4>&- &
+		SSHD=$!
+		until_true sshd_decided
+		[ -s ssh/pid ] || grep -qF "Cannot bind any address" ssh/log || return 1
+	done
 	if [ "${1:-}" = link ]; then
 		mkdir -p link
 		env TOKEN="$TOKEN" python3 "$ROOT/tests/cli/lib/link.py" "$port" link >link/log 2>&1 </dev/null 3>&- 4>&- &

@@ -162,11 +162,11 @@ shepherd_of() {
 
 # --- the store ---------------------------------------------------------------------------
 
-# sql STATEMENT [DATABASE]: its rows, a line each, columns divided by "|"
+# sql STATEMENT [DATABASE]: its rows, a line each, columns divided by "|". It makes no database: a runner makes its own.
 sql() {
 	python3 -c '
-import sqlite3, sys
-with sqlite3.connect(sys.argv[2]) as db:
+import pathlib, sqlite3, sys
+with sqlite3.connect(pathlib.Path(sys.argv[2]).absolute().as_uri() + "?mode=rw", uri=True, timeout=60) as db:
     for row in db.execute(sys.argv[1]):
         print("|".join("" if v is None else str(v) for v in row))' "$1" "${2:-state/runner/runs.db}"
 }
