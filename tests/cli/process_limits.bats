@@ -115,6 +115,16 @@ LUA
 	expect 'e.data["done"] and [w["code"] for w in e.warnings] == ["WORKER_EXIT"]'
 }
 
+# taken SIGNAL PID: the process has none of it left to take
+taken() {
+	local bit=$((1 << ($(kill -l "$1") - 1))) name mask
+	while read -r name mask; do
+		case $name in
+		SigPnd: | ShdPnd:) (((0x$mask & bit) == 0)) || return 1 ;;
+		esac
+	done <"/proc/$2/status"
+}
+
 @test "a signal during os.execute: its program is waited for, and cleanup runs" {
 	body patient 'cleanup = function() io.open("cleaned", "w"):close() end,' \
 		<<<"os.execute([[trap '' TERM; : >started; while [ ! -e go ]; do sleep 0.02; done; sleep 0.2]])"
@@ -122,7 +132,7 @@ LUA
 	local supervisor=$!
 	until_true [ -e started ]
 	kill -TERM "$supervisor"
-	sleep 0.1
+	until_true taken TERM "$supervisor"
 	: >go
 	status=0
 	wait "$supervisor" || status=$?

@@ -16,9 +16,9 @@ refused() {
 }
 
 @test "lines of a stream: rows, signs of life, a summary, or the envelope of a failure" {
-	body rows 'streams = true, args = { { "fail", "boolean" } }, exit_codes = { CONFLICT = { description = "no" } },' <<-'LUA'
+	body rows 'streams = true, timeout = "2m", args = { { "fail", "boolean" } }, exit_codes = { CONFLICT = { description = "no" } },' <<-'LUA'
 		for i = 1, 3 do ctx:emit { n = i } end
-		ctx:sleep(0.3)
+		while not args.fail and not io.open("out.txt"):read("a"):find('"heartbeat":true', 1, true) do ctx:sleep(0.02) end
 		if args.fail then ctx:fail("CONFLICT", "no") end
 		return { last = 3 }
 	LUA

@@ -89,7 +89,7 @@ last_line() {
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" events --wait --stream >pipe 3>&- &
 	local pid=$! first
 	exec 4<pipe
-	read -r -t 20 first <&4
+	read -r -t 150 first <&4
 	[ "$first" = '{"id":1,"name":"event 1"}' ]
 	kill -0 "$pid"
 	kill -TERM "$pid"
@@ -250,14 +250,15 @@ beats() {
 	body nap <<<'ctx:sleep "500ms"'
 	answers 0 nap --heartbeat-interval 0.1 --quiet
 	[ ! -s err.txt ]
-	answers 0 nap --heartbeat-interval 100ms
+	body seen 'timeout = "2m",' <<<'while not io.open("err.txt"):read("a"):find "running" do ctx:sleep "20ms" end'
+	answers 0 seen --heartbeat-interval 100ms
 	grep -qEx '\[[0-9]+s\] running' err.txt
 	answers 2 nap --heartbeat-interval 0
 	answers 2 nap --heartbeat-interval x
 	body own 'args = { { "heartbeat_interval", "integer" } },' <<<'return { got = args.heartbeat_interval }'
 	answers 0 own --heartbeat-interval 7
 	expect 'e.data == {"got": 7}'
-	body again 'retry = { retries = 1, delay = "400ms" },' <<<'if ctx.attempt == 1 then ctx:fail("UNAVAILABLE", "x") end return {}'
+	body again 'retry = { retries = 1, delay = "2s", jitter = "none" },' <<<'if ctx.attempt == 1 then ctx:fail("UNAVAILABLE", "x") end return {}'
 	answers 0 again --heartbeat-interval 0.1
 	grep -qE '^\[[0-9]+s\] running' err.txt
 }

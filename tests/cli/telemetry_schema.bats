@@ -33,7 +33,7 @@ exports_everything() {
 	echo 'return { telemetry = { file = "traces.jsonl", content = true } }' >runner.lua
 	CLEAN_ENV+=(OTEL_SERVICE_NAME='naïve "service"' OTEL_RESOURCE_ATTRIBUTES='host.name=ci%201,team=%C3%A9quipe')
 	local used='"num_turns":1,"total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":5},"modelUsage":{"claude-x":{"inputTokens":10,"outputTokens":5}}'
-	turns "$SERVER_ERROR" "echo \"Claude AI usage limit reached|\$((\$(date +%s) + 2))\"; exit 1" \
+	turns "$SERVER_ERROR" "echo \"Claude AI usage limit reached|\$((\$(date +%s) + 6))\"; exit 1" \
 		"echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"done\",\"session_id\":\"s-1\",$used}'"
 	body inner <<<'return ctx:run{ "sh", "-c", "exit 3", check = false }.status'
 	workflow every <<-'YAML'

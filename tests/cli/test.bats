@@ -172,7 +172,7 @@ LUA
 }
 
 @test "nobody but a test run can move the clock" {
-	body nap 'timeout = "9s",' <<<'ctx:sleep(1.2)'
+	body nap 'timeout = "90s",' <<<'ctx:sleep(1.2)'
 	cat >forge.py <<'PY'
 import fcntl, mmap, os, struct, sys
 maker, number, size = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
@@ -209,7 +209,7 @@ LUA
 }
 
 @test "a runner that was started with such memory vouches for none of its descendants" {
-	body nap 'timeout = "9s",' <<<'ctx:sleep(1.2)'
+	body nap 'timeout = "90s",' <<<'ctx:sleep(1.2)'
 	body between 'timeout = "30s", args = { { "program", "string" }, { "vouching", "integer" } },' <<'LUA'
 return ctx:run { "sh", "-c", 'exec 3<>"/proc/$1/fd/9" && exec "$0" nap --format json', args.program, tostring(args.vouching) }.stdout
 LUA

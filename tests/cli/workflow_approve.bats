@@ -514,7 +514,7 @@ waits_for_nobody() {
 		until [ -e said.tmux ]; do sleep 0.05; done
 	SH
 	start_shell 150 45
-	env "${CLEAN_ENV[@]}" TERM=xterm timeout 60 bash agent.sh
+	env "${CLEAN_ENV[@]}" TERM=xterm timeout 300 bash agent.sh
 	id=$(pending)
 	for way in orphan named tmux; do
 		grep -q PERSON_REQUIRED "said.$way" || { tail "said.$way" >&2; return 1; }

@@ -199,5 +199,6 @@ lost() {
 		    do: [ { shell: 'exit "$item"', env: { item: "${item}" } } ]
 	YAML
 	call workflow run flow.yaml
-	expect 'e.meta.duration_ms < 40 * 1000'
+	# the quickest of ten with each status: less than what one that was killed waits
+	[ "$(sql "select count(*) from (select status from steps where status > 0 group by status having min(ended_ms - started_ms) < 1000)")" = 4 ]
 }

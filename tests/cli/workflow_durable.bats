@@ -31,15 +31,17 @@ load lib/workflow
 @test "SIGINT during a wait: resume goes on with the attempts used and the rest of the wait" {
 	workflow wait <<-'YAML'
 		name: wait
-		commands: [ { claude: /a, retry: { strategy: custom, delays: [1ms, 3s, 1ms], jitter: 0 } } ]
+		commands: [ { claude: /a, retry: { strategy: custom, delays: [1ms, 60s, 1ms], jitter: 0 } } ]
 	YAML
 	turns "$SERVER_ERROR" "$SERVER_ERROR" "$SERVER_ERROR"
 	begin workflow run wait.yaml
-	until_true grep -q '"delay_ms":3000' err.txt
+	until_true grep -q '"delay_ms":60000' err.txt
 	kill -INT "$pid"
 	finish
 	envelope 130
 	[ "$(sql 'select runs.state, steps.attempts from runs, steps')" = 'interrupted|2' ]
+	# 57 s later, so that no other wait than the rest is 3 s to 20 s
+	sql "UPDATE steps SET wake_ms = wake_ms - 57000"
 	call workflow resume "$(run_id)"
 	envelope 12
 	[ "$(calls)" -eq 4 ]

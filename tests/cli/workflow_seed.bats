@@ -263,11 +263,11 @@ load lib/workflow
 		commands:
 		  - shell: echo once >>effects
 		  - claude: /process-data
-		    retry: { strategy: custom, delays: [10ms, 3s, 20ms, 20ms], jitter: 0 }
+		    retry: { strategy: custom, delays: [10ms, 60s, 20ms, 20ms], jitter: 0 }
 	YAML
 	turns "$SERVER_ERROR" "$SERVER_ERROR" "$SERVER_ERROR" 'echo recovered'
 	begin workflow run wait.yaml
-	until_true grep -q '"delay_ms":3000' err.txt
+	until_true grep -q '"delay_ms":60000' err.txt
 	kill -INT "$pid"
 	finish
 	envelope 130
@@ -277,6 +277,8 @@ load lib/workflow
 	id=$(run_id)
 	call workflow show "$id"
 	expect 'e.data.state == "interrupted" and e.data.steps[1].attempts == 2'
+	# 57 s later, so that no other wait than the rest is 3 s to 20 s
+	sql "UPDATE steps SET wake_ms = wake_ms - 57000"
 	call workflow resume "$id"
 	envelope 0
 	[ "$(calls)" -eq 4 ]
