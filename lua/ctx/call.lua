@@ -103,6 +103,20 @@ local function failure(envelope)
 	return e
 end
 
+-- What confirms a call of ours is written where we make it: nothing that we are given does. Who makes it is told once.
+local function unconfirmed(e, name)
+	local context = e.code == "CONFIRMATION_REQUIRED" and type(e.context) == "table" and e.context or nil
+	if context and not context.caller then
+		local own, told = command_line.typed(attempt.name), e.message:gsub(": pass %-%-confirm%-destructive$", "")
+		local by_flag = told ~= e.message
+		context.caller, e.message = own, ("%s (called by '%s')"):format(told, own)
+		e.suggestion = ("Nothing that '%s' is given confirms it"):format(own)
+		e.fix_required = by_flag and ('Call \'%s\' by itself, or have \'%s\' confirm it: ctx:call("%s", { confirm_destructive = true })'):format(
+			context.command, own, name) or ("Have a person call '%s' by itself"):format(context.command)
+	end
+	return e
+end
+
 local changed = false -- a call of ours has changed something, or may have
 local open = 0 -- calls that have not answered
 
@@ -148,9 +162,9 @@ end
 ---@param name string
 ---@param args table
 ---@param more? { env?: table<string, string>, confirmed?: "agreed"|"needed", share?: integer, say?: fun(text: string), as?: string,
----  own?: string, columns?: integer } more variables; a caller has confirmed it, should it be destructive, or a person has; its share of
----  our retries; what hears its lines; the name in front of them; a path for its arguments: it has our terminal; the width of
----  a terminal for its lines alone
+---  own?: string, columns?: integer, by_hand?: boolean } more variables; a caller has confirmed it, should it be destructive, or a person
+---  has; its share of our retries; what hears its lines; the name in front of them; a path for its arguments: it has our terminal; the
+---  width of a terminal for its lines alone; is the call written in a command?
 ---@return any data
 function M.invoke(ctx, name, args, more)
 	more = more or {}
@@ -177,7 +191,8 @@ function M.invoke(ctx, name, args, more)
 	end
 	pass_on_warnings(name, envelope)
 	if not envelope.ok then
-		error(with_the_others(failure(envelope)), 0)
+		local e = failure(envelope)
+		error(with_the_others(more.by_hand and unconfirmed(e, name) or e), 0)
 	end
 	changed = changed or envelope.meta.changed == true
 	if envelope.meta.attachments then
@@ -196,7 +211,7 @@ end
 function M.call(ctx, name, args)
 	args = args or {}
 	check(name, args)
-	return M.invoke(ctx, name, args)
+	return M.invoke(ctx, name, args, { by_hand = true })
 end
 
 return M

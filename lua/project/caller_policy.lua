@@ -391,15 +391,6 @@ local function instance_refused(all, given)
 	end
 end
 
--- Why the command that decides about a run can't have that go on.
-local function resumes(run)
-	local called = names.called
-	names.called = "workflow.resume " .. run
-	local problem = M.problem("workflow.resume", nil, "mutating")
-	names.called = called
-	return problem
-end
-
 ---Refuse the flags that decide where commands and settings are looked for.
 ---@param all runner.CallerPolicy
 ---@param front table<string, any> the flags in front of the command's name
@@ -447,6 +438,22 @@ end
 ---@return string?
 local function asks(policy, name, builtin)
 	return match(policy.confirm, name, builtin, true)
+end
+
+-- Why the command that decides about a run can't have that go on: nobody is asked about that, too, once it is decided.
+local function resumes(run)
+	local called, name = names.called, "workflow.resume"
+	names.called = name .. " " .. run
+	local problem = M.problem(name, nil, "mutating")
+	names.called = called
+	for _, policy in ipairs(problem and {} or attempt.policy.list) do
+		local rule = asks(policy, name, true)
+		local full = not rule and limits().by_quotas(policy, { name = name, builtin = true, command = {} }) or {}
+		local why = rule and ("it would be asked about by itself: its confirm has '%s'"):format(rule) or full.why
+		problem = problem or why and refused(policy, rule and "confirm: " .. rule or full.rule,
+			("'workflow resume' is not allowed: %s"):format(why), { context = full.context })
+	end
+	return problem
 end
 
 ---Do the policies have a person asked before a call of this command?

@@ -162,6 +162,8 @@ nothing_changed() {
 	changing outer mutating <<<'return { effect = "updated", inner = ctx:call("wipe", args) }'
 	answers 2 outer || [ "$status" -ne 0 ]
 	nothing_changed
+	expect '"--confirm-destructive" not in str(e.error) and "(called by \x27outer\x27)" in e.error["message"]'
+	expect 'e.error["fix_required"].endswith("ctx:call(\"wipe\", { confirm_destructive = true })") and e.error["context"]["caller"] == "outer"'
 	changing outer mutating <<<'return { effect = "updated", inner = ctx:call("wipe", { confirm_destructive = true }) }'
 	answers 0 outer
 	[ "$(<wiped)" = 1 ]

@@ -102,8 +102,10 @@ for line in open("audit.jsonl"):
 	waits ship.yaml
 	echo '{ "confine": { "network": false } }' >c.json
 	echo '{ "deny": ["workflow resume"] }' >d.json
+	echo '{ "confirm": ["workflow resume"] }' >e.json
+	echo '{ "allow": { "approve": {}, "reject": {}, "workflow resume": { "max_calls": 0 } } }' >f.json
 	local file verb
-	for file in c d; do
+	for file in c d e f; do
 		for verb in approve reject; do
 			call --policy $file.json $verb "$id"
 			envelope 7
