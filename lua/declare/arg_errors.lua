@@ -63,7 +63,7 @@ local FROM = { env = " in %s", default = " (its default)" }
 -- Reasons that have a message of their own.
 local function rare(row, why)
 	return why == "type" and (row.items or row.type) == "json" and "json"
-		or (why == "schema" or why == "outside" or why == "bytes") and why or nil
+		or (why == "schema" or why == "outside" or why == "bytes" or why == "list") and why or nil
 end
 
 -- --- what a model invents where a name or a path is asked for (REQ-F-045) -------------------
@@ -101,7 +101,7 @@ end
 ---A value that its row rejects.
 ---@param row table
 ---@param text string as given
----@param why "type"|"values"|"range"|"length"|"pattern"|"regex"|"utf8"|"schema"|"outside"|"bytes"
+---@param why "type"|"values"|"range"|"length"|"pattern"|"regex"|"utf8"|"schema"|"outside"|"bytes"|"list"
 ---@param from runner.From
 ---@param values? string[]
 ---@return runner.Problem
@@ -125,6 +125,20 @@ function M.invalid(row, text, why, from, values)
 		field = row.name, code = row.code or pattern and "INVALID_AGENT_INPUT" or "INVALID_ARGUMENT", message = message,
 		value = given(row, text), rejected_pattern = pattern,
 		suggestion = advice(row, not row.secret and text or nil, values, from), fix_required = correct(row, from),
+	}
+end
+
+---A whole list in JSON for one item.
+---@param row table
+---@param text string
+---@return runner.Problem
+function M.list(row, text)
+	local flag = row.positional and noun(row) or "--" .. row.flag
+	return {
+		field = row.name, code = "INVALID_ARGUMENT", value = given(row, text),
+		message = ("Invalid %s '%s': a list in JSON, where each item is given by itself"):format(flag, given(row, text)),
+		suggestion = ("Give %s once for each item; one that looks so is given by --raw-payload"):format(flag),
+		fix_required = ("Give %s once for each item"):format(flag),
 	}
 end
 

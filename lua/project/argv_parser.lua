@@ -110,6 +110,9 @@ local function take(s, row, text, from)
 	end
 	local list = values_of(s, row)
 	local value, why = M.read(row, text, list)
+	if row.type == "array" and row.items ~= "json" and text:find '^%[%s*".*%]$' then
+		why = "list" -- all of them in one: no item looks so
+	end
 	if why then
 		local given = given_for(s, row)
 		given[row.name] = given[row.name] or from

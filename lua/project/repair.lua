@@ -24,7 +24,9 @@ local M = {}
 local MOST_TOKENS, TRIED = 60, 10
 local MARGIN, LEAST, OWN = 0.8, 0.3, 0.9 -- what is nearly as likely; what is likely enough; what is another command's own name
 local SURE, MOST_NAMED = 0.94, 3 -- arguments that leave no doubt; calls in one hint
+local EVEN = 0.99 -- as likely as the likeliest: nobody decides between them
 local BARRED = 4 / 3 -- how much likelier a call that changes something is than one that no repair may name
+local LEVELS = { safe = 1, mutating = 2, destructive = 3 }
 local DECIDES = tables.set "approve reject" -- for a person: what it means is a decision
 local LEAD = tables.set "run runner call exec do invoke please"
 
@@ -86,7 +88,9 @@ local function calls_of(one, tokens, project, front)
 	local entry = one.entry
 	local command = not (entry.builtin and DECIDES[entry.name]) and not is_refused(entry) and catalog.load(entry, project)
 	local level = command and command.danger_level
-	if not command or command.requires_person or command.raw or is_refused(entry, level)
+	if one.level and (LEVELS[level] or 0) > one.level then
+		return {} -- a verb that reads never changes, and one that makes never destroys
+	elseif not command or command.requires_person or command.raw or is_refused(entry, level)
 		or level ~= "safe" and (one.bare or one.loose == true or entry.builtin and (not one.named or level == "destructive")) then
 		return {}, true
 	end
@@ -103,7 +107,7 @@ local function calls_of(one, tokens, project, front)
 			table.move(repaired, 1, #repaired, #made + 1, made)
 			local is_sure = not one.loose or one.loose == "verb" and proposal.sure > 0 and proposal.cost > SURE
 			out[#out + 1] = { rest = #repaired, line = command_line.line(made), name = command.name, cost = one.score * proposal.cost,
-				safe = level == "safe", guessed = proposal.guessed, maybe = proposal.dropped or level ~= "safe" and not is_sure }
+				safe = level == "safe", guessed = proposal.guessed or one.guessed, maybe = proposal.dropped or level ~= "safe" and not is_sure }
 		end
 	end
 	return out
@@ -115,11 +119,12 @@ local function best_of(list, argv, at, project, front)
 	for i = 1, math.min(#list, TRIED) do
 		local one = list[i]
 		local made, forbidden = {}, false
-		local next_word = argv[at + one.used]
-		local is_sought = one.entry.name:find "list$" and vocabulary.may_mean(argv[at + one.used - 1], "list")
+		local first = one.at or at
+		local next_word = argv[first + one.used]
+		local is_sought = one.entry.name:find "list$" and vocabulary.may_mean(argv[first + one.used - 1], "list")
 		if not one.whole or not next_word or values.is_option(next_word) then
 			one.sought = is_sought and next_word and not values.is_option(next_word)
-			made, forbidden = calls_of(one, without(argv, at, one.used), project, front)
+			made, forbidden = calls_of(one, without(argv, first, one.used), project, front)
 		end
 		barred = forbidden and math.max(barred, one.score) or barred
 		for _, call in ipairs(made) do
@@ -132,16 +137,20 @@ local function best_of(list, argv, at, project, front)
 	if not best or barred * (best.safe and MARGIN or BARRED) > best.cost or best.cost < LEAST then
 		return nil
 	end
-	local near, safe, of = {}, best.safe, { [best.name] = true }
+	local near, safe = {}, best.safe
 	for _, call in ipairs(calls) do
 		if call.cost > best.cost * MARGIN then
-			near[#near + 1], safe, of[call.name] = call, safe and call.safe, true
+			near[#near + 1], safe = call, safe and call.safe
 		end
 	end
-	if not best.maybe and not best.guessed and (safe or not near[2]) then
+	local is_even = near[2] and near[2].name ~= best.name and near[2].cost > best.cost * EVEN
+	if not best.maybe and not best.guessed and (safe and not is_even or not near[2]) then
 		return best
 	end
-	local is_many = #tables.sorted_keys(of) > MOST_NAMED or best.maybe and near[2]
+	for i = #near, near[MOST_NAMED + 1] and 1 or #near + 1, -1 do
+		near[i] = near[i].cost > best.cost * EVEN and near[i] or nil -- sorted: the last ones go
+	end
+	local is_many = near[MOST_NAMED + 1]
 	return nil, not is_many and near or nil
 end
 
@@ -173,28 +182,47 @@ local function behind_flags(argv, at, project)
 	end
 end
 
--- Words of a question, which name nothing.
-local FILLING = tables.set "the a an of records"
-
 -- Without those in front of the first flag, and how many words there are from that on; nil: there are none.
 local function without_filling(argv)
 	local out, options = {}, 0
 	for _, word in ipairs(argv) do
 		options = (options > 0 or values.is_option(word)) and options + 1 or 0
-		out[#out + 1] = (options > 0 or not FILLING[word:lower()]) and word or nil
+		out[#out + 1] = (options > 0 or not vocabulary.FILLING[word:lower()]) and word or nil
 	end
 	return out[1] and #out < #argv and out or nil, options
 end
 
+-- Variables that are set in front ("REGION=eu bucket list") as flags behind the rest.
+local function with_variables(argv)
+	local i, out, options = 1, {}, {}
+	while argv[i] and argv[i]:find "^%u[%u%d_]*=." do
+		options[i], i = "--" .. argv[i], i + 1
+	end
+	table.move(argv, i, #argv, 1, out)
+	return table.move(options, 1, #options, #out + 1, out)
+end
+
+-- The commands that the words at `at` may name; "run" in front of a thing may be the verb.
+local function candidates(argv, at, project)
+	local list = names.candidates(argv, at, project)
+	local verb = at > 1 and vocabulary.has_family(argv[at - 1]:lower())
+	for _, one in ipairs(verb and names.candidates(argv, at - 1, project) or {}) do
+		one.at = at - 1
+		list[#list + 1] = one.used > 1 and not one.entry.builtin and one or nil
+	end
+	table.sort(list, function(a, b) return a.score > b.score end)
+	return list
+end
+
 local function repair(whole_argv, project, is_short)
-	local front, argv = own_in_front(whole_argv)
+	local front, argv = own_in_front(with_variables(whole_argv))
 	local at = argv[1] and begins_at(argv, project)
 	if not at then
 		return nil
 	end
 	local in_front = values.is_option(argv[1])
 	local found, place = behind_flags(argv, at, project)
-	local list = found and { as_candidate(found) } or names.candidates(argv, at, project)
+	local list = found and { as_candidate(found) } or candidates(argv, at, project)
 	if not found then
 		local typed = {}
 		for i = at, #argv do
@@ -222,17 +250,22 @@ local function repair(whole_argv, project, is_short)
 end
 
 local CREDENTIALS = { "://[^/%s]*:[^/%s]*@", "[Bb]earer%s", "[Bb]asic%s", "[Aa]uthorization", "%-%-%-%-%-BEGIN" }
+local PUBLIC = tables.set "id type size algorithm count length bits format ttl"
+local OF = tables.set "token key auth" -- of which those are known to others
 local SECRET = { "pass", "secret", "token", "key", "pwd", "credential", "auth" }
 
 -- Does a word look as if a secret were in it, or behind it, or stand between several calls?
 local function is_delicate(argv)
-	for _, token in ipairs(argv) do
+	for i, token in ipairs(argv) do
 		if token == "+" then
 			return true -- several calls
 		end
-		local name = token:match "^%-+([^=]+)" or token:match "^([%a_]+)="
+		local value = token:match "=(.*)" or argv[i + 1]
+		local name = value and not (token:find "^%-[^=]*$" and values.is_option(value)) -- a switch holds none
+			and (token:match "^%-+([^=]+)" or token:match "^([%a_]+)=")
+		local is_about = name and PUBLIC[name:lower():match "%a+$"]
 		for _, part in ipairs(name and SECRET or {}) do
-			if name:lower():gsub("author%f[^%l]", ""):find(part, 1, true) then
+			if not (is_about and OF[part]) and name:lower():gsub("author%f[^%l]", ""):find(part, 1, true) then
 				return true
 			end
 		end
@@ -301,7 +334,7 @@ function M.command(a)
 	local short, options = without_filling(argv)
 	if short then
 		local again, other = pcall(repair, short, project, true)
-		if again and other and other.safe and other.rest <= options then
+		if again and other and other.safe and (other.rest <= options or not best) then
 			best, near = other, nil
 		end
 	end

@@ -44,9 +44,11 @@ end
 local FORMATS = { json = "json", yaml = "json", yml = "json", csv = "tsv", tsv = "tsv", jsonl = "jsonl", ndjson = "jsonl", table = "table" }
 local FORMAT_FLAGS = tables.set "o out output output-format as"
 local CONFIRMING = tables.set "y f force yes assume-yes auto-approve no-confirm confirm confirm-destructive live"
+local SETS = tables.set "e env d define set var v p param parameter l label t tag arg variable"
 local DRY = tables.set "n dry dryrun dry-run simulate what-if whatif preview noop"
 local MOST = tables.set "n max tail head top count first limit max-results max-items page-size per-page num"
 local COUNTS = tables.set "lines limit tail count max top head last max-results page-size"
+local HABITS = tables.set "follow watch stream wide pretty long all no-headers human-readable no-pager no-trunc"
 local OURS = { q = "quiet", silent = "quiet", v = "verbose", batch = "non-interactive", timeout_ms = "timeout" }
 
 M.confirming = CONFIRMING
@@ -168,7 +170,8 @@ local function by_name(s, name, value, first, last)
 				return {} -- it has its value
 			end
 			local right = (own or way.ours) and free(s, row) and is_open(s, way, i, name, row)
-			if right and way.is(name, row, s) and (i <= 3 or row.type == "boolean" or row.section or not value or reads.read(s, row, value)) then
+			if right and way.is(name, row, s) and (i <= 3 and (not row.section or row.name == "format") or row.type == "boolean" or not value
+				or reads.read(s, row, value)) then
 				local fit = row.section and 3 or value and reads.suits(s, row, value) or 1
 				table.insert(own and found or ours, { row = row, cost = way[1] * (i > 3 and 0.7 + 0.1 * fit or 1) })
 			end
@@ -188,9 +191,9 @@ local function by_value(s, text)
 	for _, row in ipairs(text and s.rows or {}) do
 		local fits = not row.section and row.type ~= "boolean" and free(s, row) and reads.read(s, row, text)
 		if fits then
-			listed[#listed + 1] = row.values and row or nil
+			listed[#listed + 1] = row.values and (row.required or not s.strict) and row or nil
 			required[#required + 1] = row.required and (row.type == "integer" or not tonumber(text) or row.type ~= "string") and row or nil
-			times[#times + 1] = row.type == "duration" and text:find "%a" and row or nil
+			times[#times + 1] = row.type == "duration" and not s.strict and text:find "%a" and row or nil
 		end
 	end
 	local numbers = {}
@@ -213,7 +216,18 @@ end
 
 -- Take a value for a row, by its name or for its place: true; nil: it can't be one.
 local function put(s, row, value, is_place)
-	value = value and reads.read(s, row, row.section and row.name == "format" and FORMATS[value:lower()] or value)
+	local is_guess, typed = nil, value
+	if value then
+		value, is_guess = reads.read(s, row, row.section and row.name == "format" and FORMATS[value:lower()] or value)
+	end
+	if not value and typed and row.values and not row.section then
+		local likely = {}
+		for i, one in ipairs(reads.alike(s, row, typed)) do
+			likely[i] = { cost = 0.6 - i / 1000, value = tostring(one) }
+		end
+		value, is_guess = (choose(s, likely) or {}).value, true
+	end
+	s.guessed = is_guess or s.guessed
 	if not value or row.secret or s.strict and row.type ~= "array" and s.given[row] then
 		return nil
 	end
@@ -248,8 +262,16 @@ local function foreign(s, name, value)
 	elseif DRY[name] and (name ~= "n" or not value) and has_flag(s, "dry-run") then
 		emit(s, "--dry-run")
 		return false
-	elseif (name == "wait" or name == "watch") and (waits(s.command.description) or name == "wait" and not s.strict) then
+	elseif name == "wait" and not (value and by_name(s, name, value, SURE + 1, #WAYS - 1)[1])
+		or name == "watch" and waits(s.command.description) then
+		s.dropped = s.dropped or s.strict and not waits(s.command.description) or nil
 		return false -- it does anyway
+	elseif OURS[name] and OURS[name] ~= "timeout" then
+		emit(s, "--" .. OURS[name])
+		return false
+	elseif not s.strict and (HABITS[name] or FORMAT_FLAGS[name] and value == "wide") then
+		s.dropped = s.dropped or name == "all" or nil
+		return not HABITS[name]
 	elseif s.strict then
 		return nil
 	elseif MOST[name] and value and value:find "^%d+$" and count_of(s) then
@@ -311,6 +333,13 @@ local function by_listed(s, name)
 	return sole(found)
 end
 
+-- What a value "NAME=VALUE" may be for: what is said to take such ones.
+local function paired_rows(s, value)
+	return args_that(s, function(row)
+		return value and value:find "^%a[%w_.-]*=" and (row.description or ""):find "%f[%a]%a+=%a+" and free(s, row)
+	end)
+end
+
 -- What a name means that is no flag of the command; true, false: it was a habit of other tools, which has taken its value or not.
 local function meant_by(s, name, value)
 	local found = by_name(s, name, value, 1, SURE)
@@ -322,7 +351,11 @@ local function meant_by(s, name, value)
 		return nil, used
 	end
 	found = by_name(s, name, value, SURE + 1, #WAYS - 1)
-	local valued = not found[1] and not s.strict and not s.command.secrets and not words.negates(name) and by_value(s, value)
+	local paired = not found[1] and SETS[name] and sole(paired_rows(s, value))
+	found = paired and { { row = paired, cost = 0.95 } } or found
+	local valued = not found[1] and not s.command.secrets and not words.negates(name) and not (s.strict and (#name == 1
+		or words.restricts(name, ""))) and by_value(s, value)
+	s.guessed = valued and s.strict or s.guessed
 	found = valued and { { row = valued, cost = 0.7 } } or found[1] and found or by_name(s, name, value, #WAYS, #WAYS)
 	return (choose(s, found) or {}).row
 end
@@ -355,6 +388,13 @@ end
 -- "a,b" and ["a","b"] are two.
 local function members(text)
 	local list, out = text:match "^%[(.*)%]$" or text, {}
+	local read = text:find "^%[" and require("runner.json").decode(text)
+	if type(read) == "table" then
+		for i, one in ipairs(read) do
+			out[i] = (type(one) == "string" or math.type(one)) and tostring(one) or '"'
+		end
+		return out
+	end
 	for one in list:gmatch "[^,]+" do
 		out[#out + 1] = (one:match "^%s*(.-)%s*$":gsub('^"(.*)"$', "%1"))
 	end
@@ -362,8 +402,7 @@ local function members(text)
 end
 
 -- Take each member of a list for a row; nil: one can't be.
-local function put_members(s, row, text)
-	local list = members(text)
+local function put_members(s, row, list)
 	for _, one in ipairs(list) do
 		if one:find '"' or not put(s, row, one) then
 			return nil
@@ -391,6 +430,9 @@ local function option(s, token, name, value, after)
 	end
 	local listed = used == nil and not row and not value and by_listed(s, name)
 	if used == nil and not row and not listed then
+		if s.strict and name:find "^%u[%u%d_]+$" then
+			return nil -- a variable, for what else
+		end
 		row, used = meant_by(s, plain(name), next_value)
 		local is_other = row and row.type == "boolean" and next_value and not TRUE[next_value:lower()] and not FALSE[next_value:lower()]
 			and (value or not row.section)
@@ -414,10 +456,10 @@ local function option(s, token, name, value, after)
 		return put_boolean(s, row, value or takes and after or nil, negated) and (takes and 2 or 1)
 	end
 	s.sure = s.sure + (spelt == true and not row.section and 1 or 0)
-	local is_list = row.type == "array" and next_value
-		and (words.is_plural(plain(name), row.flag) and not next_value:find "[%s{]" or not reads.read(s, row, next_value))
+	local is_list = row.type == "array" and next_value and (next_value:find '^%[%s*"' or row.values and next_value:find ","
+		or words.is_plural(plain(name), row.flag) and not next_value:find "[%s{]" or not reads.read(s, row, next_value))
 	if is_list then
-		return put_members(s, row, next_value) and (value and 1 or 2)
+		return put_members(s, row, members(next_value)) and (value and 1 or 2)
 	end
 	return put(s, row, next_value) and (value and 1 or 2), row
 end
@@ -542,7 +584,30 @@ local function ways_of(s, rest, run)
 	return out
 end
 
+local BETWEEN = tables.set "as with is = : please thanks now" -- none of them says where to, or from where
+
+-- The words that are left once flags that lack their dashes have their values ("to production"), and what only joins words is left out.
+-- Where something is changed, somebody has to say so.
+local function plain_words(s, rest)
+	local out, i = {}, 1
+	while rest[i] do
+		local word, after = plain(rest[i]), rest[i + 1]
+		local row = #word > 1 and own_row(s, word)
+		local takes = row and after and row.type ~= "boolean" and not row.positional and free(s, row)
+		if takes and (reads.suits(s, row, after) > 0 or row.type == "string") and put(s, row, after) then
+			i, s.guessed = i + 1, s.strict or s.guessed
+		elseif BETWEEN[word] or not s.strict and (words.FILLING[word] or row and s.given[row] or words.is_in(word, s.about)) then
+			s.dropped = s.dropped or s.strict or nil
+		else
+			out[#out + 1] = rest[i]
+		end
+		i = i + 1
+	end
+	return out
+end
+
 local function take_words(s, rest, run)
+	rest = run and rest or plain_words(s, rest)
 	local ways = rest[1] and ways_of(s, rest, run) or { { rows = {}, loss = 0 } }
 	for i, way in ipairs(ways) do
 		way.cost = 0.75 ^ (way.loss - ways[1].loss) * 0.97 ^ way.loss
@@ -550,7 +615,7 @@ local function take_words(s, rest, run)
 	end
 	local way = choose(s, ways)
 	if not way then
-		return nil
+		return run and run.row.type == "array" and run.last - run.first + 1 == #rest and put_members(s, run.row, rest) or nil
 	elseif way.join then
 		s.out[run.at] = way.join
 		rest = table.move(rest, run.last + 1, #rest, run.first, table.move(rest, 1, run.first - 1, 1, {}))
@@ -588,6 +653,28 @@ local function mark_given(s, tokens)
 	end
 end
 
+-- Does "--" stand at i in front of flags of the command's own, where no list of words takes what looks like one?
+local function is_astray(s, tokens, i)
+	local list = args_that(s, function(row) return row.positional and row.type == "array" end)[1]
+	for k = i + 1, list and i or #tokens do
+		if spelling(s, tokens[k]) == true then
+			return true
+		end
+	end
+	return spelling(s, tokens[i + 1] or "") == true and not has_place(s)
+end
+
+-- "4 hours" is one value.
+local function with_units(s, tokens)
+	local out = {}
+	local has_time = args_that(s, function(row) return row.type == "duration" or row.type == "integer" end)[1]
+	for _, token in ipairs(tokens) do
+		local is_unit = has_time and (out[#out] or ""):find "^%d+$" and reads.is_unit(token)
+		out[is_unit and #out or #out + 1] = is_unit and out[#out] .. " " .. token or token
+	end
+	return out
+end
+
 -- Take the options. Returns the words without one, each with the value that it stands behind, and the pairs that come after the places;
 -- nil: it is not clear what one means.
 local function take_options(s, tokens)
@@ -603,7 +690,7 @@ local function take_options(s, tokens)
 		elseif name and s.strict and s.has_places and not values.is_option(token) then
 			named[#named + 1] = { name = name, value = value }
 		elseif token == "--" then
-			plain_only = spelling(s, tokens[i + 1] or "") ~= true or has_place(s)
+			plain_only = not is_astray(s, tokens, i)
 		else
 			if not name then
 				name, value = token:match "^%-%-?([^=]+)=?(.*)$"
@@ -626,9 +713,10 @@ end
 
 -- Put words into their places. Returns those without one, and the value that they stand right behind; nil: one can't be in its place.
 local function fill_places(s, list)
-	local rest, run = {}, nil
+	local rest, run, places = {}, nil, args_that(s, function(row) return row.positional end)
 	for _, one in ipairs(list) do
-		local used = place(s, one.text)
+		local is_empty = not s.strict and #places < #list and words.FILLING[one.text]
+		local used = is_empty or place(s, one.text)
 		if used == nil then
 			return nil
 		elseif not used then
@@ -693,7 +781,7 @@ local function attempt_at(command, tokens, config, path)
 		s.rows[#s.rows + 1] = row.section and not row.front and row or nil
 	end
 	s.has_places = args_that(s, function(row) return row.positional end)[1] ~= nil
-	if not take(s, without_kinds(s, tokens)) then
+	if not take(s, with_units(s, without_kinds(s, tokens))) then
 		return nil, s
 	end
 	local places = {}

@@ -15,6 +15,8 @@ local M = {}
 local ENOUGH, MISSPELT, PLURAL = 0.4, 0.78, 0.9 -- of the project's own, of a built-in one; its plural
 local MOST_TOKENS, MOST_LOADED = 4, 40
 local SAID, LOOSELY = 0.68, 0.55 -- a verb that the description begins with; one that is sometimes used for that of the name
+local SAME_VERB, KIN, REMOTE = 0.7, 0.57, 0.45 -- a verb that means the same; one of its family in that group; one that may be
+local READS = 0.5 -- a command that reads, where no verb was typed
 local SHOW = tables.set "get show view display describe read fetch"
 
 -- How much alike a typed word and one of a name are: 0 to 1; true: too little so to change something; "verb": unless all else is sure.
@@ -145,8 +147,9 @@ local function reading(typed, entry, of, is_group)
 		return nil
 	end
 	local word, bare = typed[extra[1]], false
-	local loose = m.loose
+	local loose, level = m.loose, nil
 	if type(loose) == "string" then
+		level = not words.may_mean(loose, own[#own]) and words.level(loose) or nil
 		local command = not entry.builtin and of(entry)
 		local is_said = command and words.is_in(loose, command.description:lower():match "^%a+")
 		score, loose = is_said and score * SAID / LOOSELY or score, not is_said and "verb"
@@ -172,8 +175,93 @@ local function reading(typed, entry, of, is_group)
 		end
 	end
 	local generic = left_out and #typed == 1 and (words.is_verb(typed[1]) or m.score < 0.85)
-	return score, { named = is_named, loose = all or generic or loose, bare = bare,
+	return score, { named = is_named, loose = all or generic or loose, bare = bare, level = level,
 		whole = all or generic and (m.score < 0.85 or own[#own] == "list") }
+end
+
+-- The verb that a command's last word is, or else the first of its description.
+local function verb_of(word, command)
+	local first = not words.has_family(word) and command and command.description:lower():match "^%l+"
+	return first and (words.has_family(first) and first or first:match "^(.-)e?s$") or word
+end
+
+-- Is each typed word but one the same as the name's but one, in their order?
+local function is_rest(typed, i, own, j)
+	local place = 0
+	for k, word in ipairs(typed) do
+		place = place + (k == i and 0 or 1)
+		if k ~= i and not words.is_same(word, own[place < j and place or place + 1]) then
+			return false
+		end
+	end
+	return true
+end
+
+-- How the verb of a group that these words name, and nothing else, is one of an entry's family; nil: it isn't.
+local function kin(typed, entry, of)
+	local own, last = name_parts(entry.name)
+	for i, word in ipairs(last > 1 and #typed == #own and typed or {}) do
+		for j = words.has_family(word) and last or #own + 1, #own do
+			local verb = is_rest(typed, i, own, j) and verb_of(own[j], of(entry))
+			local how, level = words.kinship(word, verb or "")
+			if how then
+				return how, level, entry.name:match "^(.*)%."
+			end
+		end
+	end
+end
+
+-- Add what a verb means in its group, where none has it: the only one of its family, or else what may be meant.
+local function add_kin(out, typed, list, of)
+	local found, near, known = {}, {}, {}
+	for _, one in ipairs(out) do
+		local group = one.score >= SAME_VERB and one.entry.name:match "^(.*)%."
+		known[group or ""] = true
+	end
+	for _, entry in ipairs(list) do
+		for used = #typed, 1, -1 do
+			local how, level, group = kin(typed[used], entry, of)
+			if how and not entry.builtin and not known[group] then
+				near[group] = (near[group] or 0) + (how == "near" and 1 or 0)
+				found[#found + 1] = { entry = entry, used = used, level = level, group = group, how = how }
+			end
+		end
+	end
+	for _, one in ipairs(found) do
+		one.score = one.how == "near" and KIN or REMOTE
+		one.loose = (one.how ~= "near" or near[one.group] > 1) and "kin" or nil
+		out[#out + 1] = one
+	end
+end
+
+local function takes_what(command)
+	for _, row in ipairs(command.args) do
+		if row.positional or row.required then
+			return true
+		end
+	end
+	return false
+end
+
+-- Add what reads of a group that was named without a verb, and with what it is about: the likeliest is what shows one.
+local function add_readers(out, tokens, list, of)
+	local what = tokens[2] or ""
+	if what == "" or words.has_family(what) or words.is_verb(what) then
+		return
+	end
+	for _, one in ipairs(out) do
+		if one.used > 1 and one.score >= SAME_VERB then
+			return
+		end
+	end
+	for _, entry in ipairs(list) do
+		local group, verb = entry.name:match "^([^.]+)%.([^.]+)$"
+		local command = group and not entry.builtin and words.is_same(tokens[1], group) and of(entry)
+		if command and command.danger_level == "safe" and takes_what(command) then
+			out[#out + 1] = { entry = entry, used = 1, score = words.kinship("show", verb_of(verb, command)) == "near" and READS or READS * 0.995,
+				guessed = words.shape(what) == "word" or nil }
+		end
+	end
 end
 
 ---@class runner.Candidate
@@ -181,7 +269,10 @@ end
 ---@field used integer how many tokens name it
 ---@field score number
 ---@field named? boolean by its own words, in any order, or their plural
----@field loose? boolean|"verb" too little is said to change something; "verb": unless all else is sure
+---@field loose? boolean|"verb"|"kin" too little is said to change something; "verb": unless all else is sure; "kin": somebody has to say so
+---@field level? integer the most that the verb which was typed does: 1 it reads, 2 it changes, 3 it destroys
+---@field at? integer where its words begin, if elsewhere
+---@field guessed? boolean somebody has to say so
 ---@field whole? boolean too little for a word more
 ---@field bare? boolean one that may be a value is taken for a word of its description
 
@@ -225,6 +316,8 @@ function M.candidates(argv, at, project)
 			end
 		end
 	end
+	add_kin(out, typed, list, of)
+	add_readers(out, tokens, list, of)
 	table.sort(out, function(a, b)
 		return a.score > b.score or a.score == b.score and a.entry.name < b.entry.name
 	end)

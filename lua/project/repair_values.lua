@@ -9,14 +9,17 @@ local words = require "runner.project.repair_words"
 
 local M = {}
 
+local MOST_ALIKE = 3
+
 local UNITS = { ms = "ms", millisecond = "ms",
 	s = "s", sec = "s", second = "s", m = "m", min = "m", minute = "m", h = "h", hr = "h", hour = "h",
-	d = "d", day = "d" }
+	d = "d", day = "d", w = "w", week = "w", wk = "w" }
+local HOURS = { d = 24, w = 168 }
 
 local function duration_of(text)
 	local number, unit = text:lower():match "^%s*(%d+)%s*(%a+)%s*$"
 	unit = unit and (UNITS[unit] or UNITS[unit:gsub("s$", "")])
-	return unit and (unit == "d" and math.tointeger(number) * 24 .. "h" or number .. unit)
+	return unit and (HOURS[unit] and math.tointeger(number) * HOURS[unit] .. "h" or number .. unit)
 end
 
 ---The only one of a list; nil: there is none, or there are several.
@@ -27,6 +30,25 @@ function M.sole(list)
 end
 
 local sole = M.sole
+
+---Is it a word for a time: "hours"?
+---@param word? string
+---@return boolean
+function M.is_unit(word)
+	return word ~= nil and #word > 1 and duration_of("1" .. word) ~= nil
+end
+
+-- The only one of these words that begins so, where no other has it, and isn't more words; the only one with that number.
+local function short_of(text, list)
+	local lower, begin, numbers = text:lower(), {}, {}
+	for _, value in ipairs(list) do
+		local other = tostring(value):lower()
+		begin[#begin + 1] = #lower > 2 and other:find(lower, 1, true) and value or nil
+		numbers[#numbers + 1] = other:match "^%a+[-_]?(%d+)$" == lower and value or nil
+	end
+	local one = sole(begin)
+	return one and tostring(one):lower():find("^" .. lower:gsub("%W", "%%%0") .. "%a%a") and one or sole(numbers)
+end
 
 -- The one of these words that was meant.
 local function one_of(text, list)
@@ -67,7 +89,8 @@ end
 local function without_unit(row, text)
 	local number, unit = text:match "^(%d+)%s?([%a%%]+)$"
 	local says = number and (row.flag .. " " .. (row.description or "")):lower()
-	return number and (says:find(unit == "%" and "percent" or "%f[%w]in " .. unit:gsub("%%", ""):lower() .. "%f[%W]")
+	return number and (#unit > 2 and words.is_same(row.flag:match "[^-]+$", unit:lower())
+		or says:find(unit == "%" and "percent" or "%f[%w]in " .. unit:gsub("%%", ""):lower() .. "%f[%W]")
 		or unit:find "^%a%a+$" and says:find("%-" .. unit:lower() .. " ")) and number
 end
 
@@ -79,22 +102,64 @@ function M.listed(s, row)
 	return row.values and values.of({ opts = { config = s.config }, lists = {} }, row) or nil
 end
 
+-- "INC-881" for the number of an incident; true: the declaration doesn't say so.
+local function number_of(s, row, text)
+	local lead, number = text:match "^(%a*)[-_]?#?(%d+)$"
+	local is_said = lead == "" and (row.flag .. " " .. (row.description or "")):lower():find "%f[%a]number"
+	for word in (lead and s.about .. " " .. row.flag .. " " .. (row.description or "") or ""):lower():gmatch "%a+" do
+		is_said = is_said or #lead > 1 and word:sub(1, #lead) == lead:lower()
+	end
+	return number, not is_said
+end
+
+-- Another form of what a pattern asks for: its beginning, which is always the same, or its case.
+local function by_pattern(row, text)
+	local lead = row.pattern and row.pattern:match "^%^([%a][%w]*[-_]?)[%[\\]"
+	return lead and text:find "^%d+$" and lead .. text or row.pattern and (reads(row, text:lower()) and text:lower() or text:upper()) or text
+end
+
 ---The value as its row takes it; nil: it can't be one of its.
 ---@param s table the state of a repair
 ---@param row table
 ---@param text string
 ---@return string?
+---@return boolean? is_guess somebody has to say whether that is meant
 function M.read(s, row, text)
 	local list, kind = M.listed(s, row), row.items or row.type
+	local bare = text:match '^"([^"]+)"$' or text:match "^'([^']+)'$"
+	local is_free = not list and kind == "string" and not row.pattern
+	if bare and kind ~= "json" and (not s.strict or not reads(row, text, list) or is_free) then
+		local value, is_guess = M.read(s, row, bare)
+		return value, is_guess or is_free and s.strict
+	end
 	local trimmed = (list or kind == "integer" or not s.strict) and text:match "^%s*(.-)%s*$" or text
 	trimmed = kind == "integer" and without_unit(row, trimmed) or trimmed
-	local number = kind == "integer" and (joined(trimmed) or not s.strict and trimmed:gsub("^#", "")) or trimmed
-	for _, candidate in ipairs { text, trimmed, number, kind == "duration" and duration_of(text) or trimmed,
-		list and (same_of(trimmed, list) or not s.strict and one_of(trimmed, list)) or trimmed } do
+	for _, candidate in ipairs { text, trimmed, kind == "integer" and joined(trimmed) or trimmed,
+		kind == "duration" and duration_of(text) or trimmed, list and (same_of(trimmed, list) or short_of(trimmed, list)) or trimmed,
+		by_pattern(row, trimmed) } do
 		if reads(row, candidate, list) then
 			return tostring(candidate)
 		end
 	end
+	local number, is_guess = number_of(s, row, trimmed)
+	local guess = kind == "integer" and number or list and one_of(trimmed, list)
+	if guess and reads(row, guess, list) then
+		return tostring(guess), s.strict and (list ~= nil or is_guess)
+	end
+end
+
+---The values that one may stand for which is none of its row's: those that are alike, or all of a few.
+---@param s table the state of a repair
+---@param row table
+---@param text string
+---@return any[]
+function M.alike(s, row, text)
+	local list, near = M.listed(s, row) or {}, {}
+	for _, value in ipairs(list) do
+		near[#near + 1] = #text > 2 and tostring(value):lower():find(text:lower(), 1, true) == 1 and value or nil
+	end
+	near = near[1] and near or #list <= MOST_ALIKE and list or {}
+	return near[MOST_ALIKE + 1] and {} or near
 end
 
 -- "snap-42" is one of what "snapshot" is called, or described as.

@@ -14,6 +14,9 @@ local RESTRICTING = tables.set [[older newer than by max min check explain just 
 	least most above below over under old current previous source origin]]
 local HARMLESS = tables.set "until under unit units unique union unix unicode uncle"
 
+-- Words of a question, which name nothing.
+M.FILLING = tables.set "the a an of records please for my our me thanks"
+
 ---Does a name restrict in a way that another doesn't?
 ---@param name string
 ---@param other string
@@ -141,6 +144,111 @@ for _, line in ipairs { "cp copy", "mv move rename", "rm delete remove destroy d
 	end
 end
 
+-- Families of verbs, of which a group has mostly one each: what one may mean in a group that has no command of its name. In front the most
+-- that one of them does (1: it reads, 2: it changes, 3: it destroys); behind a colon what says more, and is meant by the rest; behind a
+-- bar what sometimes means the same.
+local FAMILIES = [[
+2 create new add make mk generate register: provision define take place open invite issue book draft compose declare submit request
+  reserve allocate enroll onboard file init | setup build insert start run trigger launch schedule spawn subscribe put upload push raise
+3 delete remove rm destroy del erase: unregister deregister uninstall decommission retire terminate teardown revoke withdraw drop
+  discard trash | wipe purge prune clear clean cancel void archive release expire evict kick close forget end
+3 purge prune clean cleanup: clear flush empty wipe truncate vacuum gc sweep expunge | drop reset expire
+3 revoke withdraw invalidate rescind | cancel disable reclaim unassign release
+2 disable suspend deactivate | block lock freeze pause hold ban quarantine archive stop mute off
+2 enable activate reactivate | unsuspend reinstate unblock unlock unfreeze resume start on restore
+2 pause suspend hold freeze | stop disable halt off
+2 resume unpause unsuspend continue unfreeze | start restart enable
+2 start run trigger execute exec launch: begin invoke kick fire boot | resume create schedule new send submit apply perform
+2 stop cancel abort halt: interrupt | kill terminate pause shutdown close suspend end
+2 update edit change modify alter: set patch configure adjust tune | rename resize scale move replace label tag assign
+2 set configure | update edit change adjust patch modify
+1 show get view describe inspect display info read details detail print cat | status check stat peek look explain list logs history
+1 status health state | ping show check get describe inspect
+1 list ls enumerate index all | search find query browse show overview report
+1 search find query lookup grep locate | list
+1 logs log tail output stdout console | events history show
+1 history events timeline audit changes | log logs list
+1 check verify validate test lint audit diagnose probe | inspect scan status show
+1 hash checksum digest sum fingerprint sha sha256 md5 | verify
+1 preview render plan diff compare | show check test simulate
+1 estimate quote calculate compute price forecast | show preview
+1 stats statistics metrics usage | show status report
+1 export download dump fetch extract | backup save get
+2 import load ingest upload | restore create
+2 move mv relocate transfer migrate | rename reassign shift
+2 rename relabel | move mv update
+2 copy cp clone duplicate replicate fork | mirror create
+2 send deliver dispatch email mail | post notify push publish broadcast start
+2 ship dispatch fulfil fulfill | send deliver release
+2 publish push announce | send deploy release post
+2 restore recover | rollback revert undo import reinstate
+2 restart reboot bounce recycle | reload reset
+2 retry rerun redo repeat | replay restart resume
+2 deploy release rollout ship publish | promote push apply launch
+2 backup snapshot dump save | create run take start export
+2 acknowledge ack | accept confirm claim take
+2 resolve close complete finish solve | end fix
+2 receive accept | register book confirm
+2 assign allocate grant give | delegate add attach link invite reassign
+3 unassign unallocate reclaim: release free | revoke withdraw remove take
+2 attach connect mount: bind associate link join | add register assign enable
+3 detach disconnect unmount unbind: dissociate unlink | remove deregister release
+2 allow permit | open enable add grant accept
+3 deny block refuse reject | drop close disable ban
+2 subscribe join enroll optin | add
+3 unsubscribe leave optout | remove
+2 refund reimburse repay | return
+2 rotate renew refresh reissue regenerate | roll replace reset extend update
+2 extend prolong renew | increase update
+2 resize scale | set update change adjust
+2 drain evacuate | disable
+]]
+local family = {} ---@type table<string, table<integer, "core"|"near"|"loose">>
+local most = {} ---@type integer[] by the number of the line
+for level, core, near, loose in FAMILIES:gsub("\n  ", " "):gmatch "(%d)([%w ]+):?([%w ]*)|?([%w ]*)\n" do
+	most[#most + 1] = tonumber(level)
+	for how, list in next, { core = core, near = near, loose = loose } do
+		for verb in list:gmatch "%S+" do
+			family[verb] = family[verb] or {}
+			family[verb][#most] = how
+		end
+	end
+end
+
+---@param word string
+---@return boolean
+function M.has_family(word)
+	return family[word] ~= nil
+end
+
+---The most that a verb says: 1 it reads, 2 it changes, 3 it destroys; nil: nobody knows.
+---@param word string
+---@return integer?
+function M.level(word)
+	local out
+	for line, how in pairs(family[word] or {}) do
+		out = how ~= "loose" and math.max(out or 0, most[line]) or out
+	end
+	return out
+end
+
+---Are two verbs of one family? "near": in a group that has no other of it, the other one is meant; "loose": it may be.
+---@param typed string
+---@param verb string
+---@return "near"|"loose"|nil
+---@return integer level the most that what was typed says: 1 it reads, 2 it changes, 3 it destroys
+function M.kinship(typed, verb)
+	local found, level = nil, 0
+	for line, how in pairs(family[typed] or {}) do
+		local other = (family[verb] or {})[line]
+		if other and (how ~= "loose" or other ~= "loose") then
+			level = math.max(level, how == "loose" and math.min(most[line], 2) or most[line])
+			found = how == "core" and other ~= "loose" and "near" or found or "loose"
+		end
+	end
+	return found, level
+end
+
 -- What is said for a verb where there is no other: what it may mean.
 local ALSO = { search = "list", find = "list", query = "list", email = "send", mail = "send", cancel = "void", on = "enable",
 	off = "disable" }
@@ -242,7 +350,32 @@ category type group
 language lang locale
 parent group folder
 per-minute rpm rate
-per-second rps rate]]
+per-second rps rate
+expires-in expires expiry ttl lasts validity valid-for lifetime length duration
+seats quantity count number amount licences licenses
+holder assignee user owner member
+sku item product article
+warehouse site location depot store
+carrier shipper courier
+recipient audience list segment to
+protocol proto scheme
+cidr source range ip source-ip src network address subnet
+action verdict effect
+backend target upstream pool server host origin
+weight share proportion percent
+send-at at when schedule scheduled-at time start
+table dataset relation
+column field
+rows limit
+compression codec compress
+algorithm algo
+interval every frequency period
+parallelism parallel concurrency workers threads jobs
+sender from reply-to
+vendor supplier manufacturer
+job task
+threshold limit
+schema dataset]]
 
 local same = {} ---@type table<string, table<string, true>>
 for line in FLAGS:gmatch "[^\n]+" do

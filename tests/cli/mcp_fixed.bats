@@ -68,7 +68,7 @@ fixed() {
 	known
 	fixed <"$ROOT/tests/repair/mcp.txt"
 	[ "$(wc -l <fixed.txt)" -eq 44 ]
-	[ "$(grep -c 'null None' fixed.txt)" -eq 3 ]
+	[ "$(grep -c 'null None' fixed.txt)" -eq 2 ]
 }
 
 @test "what a wrong call over MCP is told names arguments as the tool has them, its own dry_run, limit and cursor, too" {

@@ -201,6 +201,13 @@ describe("args: arrays", function()
 		assert.same({}, values(list, {}).tag)
 	end)
 
+	it("takes no list in JSON for an item, but by --raw-payload", function()
+		local list = { { "tag", type = "array", items = "string" } }
+		local problems = parse(list, { "--tag", '["a","b"]' }).problems
+		assert.equal("Give --tag once for each item; one that looks so is given by --raw-payload", problems[1].suggestion)
+		assert.same({ "[a]", "[1]" }, values(list, { "--tag", "[a]", "--tag=[1]" }).tag)
+	end)
+
 	it("gives the rest to a variadic positional", function()
 		local list = { { "to", "path", positional = true, required = true }, { "files", "path", variadic = true } }
 		local v = values(list, { "dest", "a", "b" })
