@@ -10,7 +10,7 @@ prepare() {
 	cat >server.py <<'PY'
 import http.server, socketserver, sys, threading
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    daemon_threads = True
+    daemon_threads, request_queue_size = True, 128
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path.startswith("/to?"):

@@ -194,7 +194,7 @@ rests() {
 	echo '{"_cmd":"echo","n":1}' >&5
 	read -r line <&6
 	[[ $line == *'"n":1'* ]]
-	worker=$(pgrep -P $pid | head -n 1)
+	worker=$(worker_of "$pid")
 	until_true rests "$worker" # what it does behind its answer comes to an end
 	echo '{"_cmd":"echo","n":2}' >&5
 	read -r line <&6

@@ -109,7 +109,7 @@ LUA
 		exec 5>in
 		echo '{"_cmd":"tree"}' >&5
 		until_true [ -e up ]
-		[ $victim = exec ] || pid=$(pgrep -P $pid | head -n 1)
+		[ $victim = exec ] || pid=$(worker_of "$pid")
 		kill -KILL "$pid"
 		wait $! || true
 		exec 5>&-
@@ -199,7 +199,7 @@ print("{\"_cmd\":\"ok\",\"a\":123456789012345678901234567890}"); print("{\"_cmd\
 	exec 5>in 6<out
 	some() {
 		for ((i = 0; i < 100; i++)); do echo '{"_cmd":"ok","x":1}' >&5; read -r _ <&6; done
-		worker=$(pgrep -P $pid | head -n 1)
+		worker=$(worker_of "$pid")
 		find "/proc/$worker/fd" -maxdepth 1 | wc -l
 		awk '/VmRSS/ { print $2 }' "/proc/$worker/status"
 	}
@@ -207,7 +207,7 @@ print("{\"_cmd\":\"ok\",\"a\":123456789012345678901234567890}"); print("{\"_cmd\
 		[ "$(others)" -le "$1" ]
 	}
 	no_more_descriptors() {
-		[ "$(find "/proc/$(pgrep -P $pid | head -n 1)/fd" -maxdepth 1 | wc -l)" -le "$1" ]
+		[ "$(find "/proc/$(worker_of "$pid")/fd" -maxdepth 1 | wc -l)" -le "$1" ]
 	}
 	mapfile -t first < <(some)
 	mapfile -t second < <(some)

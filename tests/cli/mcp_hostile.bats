@@ -114,8 +114,8 @@ for victim in "server", "worker":
         s.request("tools/call", {"name": "tree"})
         until(lambda: os.path.exists("up"))
         os.unlink("up")
-        child = [p for p in processes() if int(open(f"/proc/{p}/stat").read().rsplit(")", 1)[1].split()[1]) == s.process.pid]
-        os.kill(s.process.pid if victim == "server" else child[0], signal.SIGKILL)
+        worker = children(s.process.pid)[0]  # its guard came later
+        os.kill(s.process.pid if victim == "server" else worker, signal.SIGKILL)
         s.process.wait(150)
     until(lambda: not processes())
 PY

@@ -64,7 +64,7 @@ with Server() as seven:
 assert open("deployed").read() == "staging\n" * 2
 rows = [json.loads(line) for line in open("audit.jsonl")]
 assert {r["subject"] for r in rows if r.get("command") == "deploy" and r["subject"]} >= {"agent-7"}, rows
-until(lambda: not [p for p in processes() if b"mcp\0serve" in open(f"/proc/{p}/cmdline", "rb").read()])
+until(lambda: not [p for p in processes() if b"mcp\0serve" in arguments(p)])
 PY
 }
 
@@ -98,7 +98,7 @@ with Server() as other, Server() as s:
     s.request("tools/call", {"name": "hang", "arguments": {}})
     until(lambda: os.path.exists("began"))
     s.process.kill()
-    until(lambda: not [p for p in processes() if b"sleep\x00600" in open(f"/proc/{p}/cmdline", "rb").read()])
+    until(lambda: not [p for p in processes() if b"sleep\x00600" in arguments(p)])
     assert other.call("look")["structuredContent"]["ok"]
 PY
 }

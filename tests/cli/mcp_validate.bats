@@ -93,7 +93,7 @@ PY
 		kill "$server"
 		[ "$status" -eq 0 ]
 	done
-	call mcp validate --only hello --mcp-server-url "http://127.0.0.1:$(<port)/mcp"
+	call mcp validate --only hello --mcp-server-url "http://127.0.0.1:1/mcp"
 	expect 'e.error["code"] in ("UNAVAILABLE", "NETWORK_ERROR")'
 }
 

@@ -40,3 +40,8 @@ concluded() {
 	cp answers.txt out.txt
 	[ "$was" -eq "$1" ]
 }
+
+# worker_of PID: the first child of that exec; the guard came later, whatever its number is
+worker_of() {
+	cut -d' ' -f1 "/proc/$1/task/$1/children"
+}

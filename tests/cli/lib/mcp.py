@@ -136,6 +136,24 @@ def processes():
     return found
 
 
+def arguments(pid):
+    """Those of a process, each with a NUL behind it; none where it has ended meanwhile."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def children(pid):
+    """Those of a process, oldest first; none where it has ended meanwhile."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+
+
 def kib(pid, name):
     """A figure of /proc/PID/status in KiB; 0 where the process has ended meanwhile."""
     try:
