@@ -117,8 +117,9 @@ def serve():
     while True:
         for number, job in jobs().items():
             running = all_running.setdefault(number, {})
-            if taken(f"{number}.lose"):
+            if os.path.exists(path(f"{number}.lose")):
                 lose(number, running)
+                taken(f"{number}.lose")  # now it is
             elif not all("status" in state_of(job, task) if state_of(job, task) else job["ending"]
                          for task in range(1, job["tasks"] + 1)) or os.path.exists(path(f"{number}.end")):
                 step(number, job, running)
