@@ -132,24 +132,16 @@ cancelled() {
 	[ "$status" -eq 0 ]
 }
 
-# meddled NAME <<SHELL: each question to the queue runs the shell text once 1.NAME is there: $file is its path
+# meddled MARK <<SHELL: a question to the queue runs the shell text once there is a result, whose path is $result; until it has
+# made the file MARK, the answer waits for one: what has come behind a question would be believed at once
 meddled() {
 	{
-		printf 'file=$(echo %s/shared/runner-*/*/*/1.%s)\n[ ! -e "$file" ] || {\n' "$PWD" "$1"
+		printf 'results="%s/shared/runner-*/*/*/1.result"\n' "$PWD"
+		printf 'until result=$(ls $results 2>/dev/null) || [ -e %s ]; do sleep 0.02; done\n[ ! -e "$result" ] || {\n' "$1"
 		cat
 		printf '}\nexec python3 "%s/tests/cli/lib/batch_queue.py" states "%s/queue"\n' "$ROOT" "$PWD"
 	} >states.sh
 	sed -i "s#states: \[[^]]*\]#states: [sh, $PWD/states.sh]#" flow.yaml
-}
-
-# run_meddled FILE: until it was meddled with: a result that comes right behind the question is believed at once
-run_meddled() {
-	for _ in 1 2 3 4 5; do
-		[ -e "$1" ] || {
-			rm -rf effects shared/*
-			call workflow run flow.yaml --timeout 60s
-		}
-	done
 }
 
 five_noted() {
@@ -162,22 +154,22 @@ five_noted() {
 
 @test "a result that is seen before the journal that it stands on, as over NFS, is waited for" {
 	five_noted
-	meddled result <<-'SH'
-		n=$(cat n || echo 0); echo $((n + 1)) >n; journal=${file%result}journal
+	meddled n <<-'SH'
+		n=$(cat n || echo 0); echo $((n + 1)) >n; journal=${result%result}journal
 		[ "$n" != 0 ] || { cp "$journal" whole; truncate -s 20 "$journal"; }
 		[ "$n" != 6 ] || cp whole "$journal"
 	SH
-	run_meddled n
+	call workflow run flow.yaml --timeout 60s
 	envelope 0
 	diff effects items.txt
 }
 
 @test "a result that is cut ends the run with its path; once it is removed, resume goes on, and each item has run once" {
 	five_noted
-	meddled result <<-'SH'
-		[ -e cut ] || { truncate -s 20 "$file"; echo "$file" >cut; }
+	meddled cut <<-'SH'
+		[ -e cut ] || { truncate -s 20 "$result"; echo "$result" >cut; }
 	SH
-	run_meddled cut
+	call workflow run flow.yaml --timeout 60s
 	envelope 4
 	expect "e.error.code == 'PRECONDITION' and '$(cat cut) is damaged' in e.error.message"
 	rm "$(cat cut)"
