@@ -75,8 +75,8 @@ def asked():
 # --- the daemon -------------------------------------------------------------------------------
 
 
-def start(job, task):
-    env = os.environ | job["env"] | {job["counts_as"]: str(task - 1 if job["counts_as"] in FROM_0 else task)}
+def start(number, job, task):
+    env = os.environ | job["env"] | {job["counts_as"]: str(task - 1 if job["counts_as"] in FROM_0 else task), "QUEUE_JOB": mark(number)}
     with open(job["output"], "ab") as out:
         return subprocess.Popen(job["argv"], cwd=job["directory"], env=env, start_new_session=True, stdin=subprocess.DEVNULL,
                                 stdout=out, stderr=out)
@@ -94,7 +94,7 @@ def step(number, job, running):
     for task in range(1, job["tasks"] + 1):
         at_once = sum(process.poll() is None for process in running.values())
         if str(task) not in became and not job["ending"] and not os.path.exists(path("hold")) and at_once < job["at_once"]:
-            running[str(task)] = start(job, task)
+            running[str(task)] = start(number, job, task)
             became[str(task)] = {"started": time.time()}
     for task, process in running.items():
         if process.poll() is not None and "status" not in became[task]:
@@ -102,11 +102,28 @@ def step(number, job, running):
     put(f"{number}.tasks", became)
 
 
+def mark(number):
+    return f"{WHERE}/{number}"
+
+
+def of_job(number):
+    """Every process that a task of it has started."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if f"QUEUE_JOB={mark(number)}".encode() in file.read().split(b"\0"):
+                    yield int(pid)
+        except OSError:
+            continue
+
+
 def lose(number, running):
     for process in running.values():
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+    while list(of_job(number)):
+        time.sleep(0.02)  # they end with the one that was killed
     running.clear()  # its number may be used again
     for ending in "job", "tasks":
         taken(f"{number}.{ending}")
