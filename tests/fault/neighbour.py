@@ -422,7 +422,8 @@ def prepare_race(s, mode):
     os.lchown(s.shared + "/evil", THEM, THEM)
     os.chown(s.shared, s.us, THEM)
     os.chmod(s.shared, mode)
-    return Exchanger(s.shared, [(b"one", b"evil")]), os.open(s.path, os.O_RDONLY)
+    fd = os.open(s.path, os.O_RDONLY)  # while it has that name: this is where files are put, and counted
+    return Exchanger(s.shared, [(b"one", b"evil")]), fd
 
 
 def prepare_race_below(s, _):
@@ -432,7 +433,8 @@ def prepare_race_below(s, _):
     s.owned()
     s.call("c")
     pairs = [(b"cache%d" % i, b"evil%d" % i) for i in range(MANY)]
-    return Exchanger(s.path + "/tree", pairs), os.open(s.path, os.O_RDONLY)
+    fd = os.open(s.path, os.O_RDONLY)
+    return Exchanger(s.path + "/tree", pairs), fd
 
 
 def refill(s, fd, below):
