@@ -2,7 +2,7 @@
 is left, and what isn't the run's lives: rows of rows.py.
 
 Each row is one phase of a run. KILLS says how often each of its cells is tried (default 2), BOUND within
-how many seconds the tree has to be gone (default 5: other work on the machine is no fault of ours).
+how many seconds the tree has to be gone (default 20: other work on the machine is no fault of ours).
 
 RUNNER names the binary.
 """
@@ -19,7 +19,7 @@ from harness import RUNNER, Run, Stage
 from rows import await_file, row
 
 KILLS = int(os.environ.get("KILLS", 2))
-BOUND = float(os.environ.get("BOUND", 5))
+BOUND = float(os.environ.get("BOUND", 20))
 GRACE = 0.4
 
 # Nothing but KILL ends it; its children ignore what it ignores.

@@ -84,9 +84,13 @@ def answer(stage, argv):
     return harness.one_envelope(run.out, run.status)
 
 
-def is_live(stage, name):
+def live(stage):
     with open(stage.path("www", "current", "index.html"), encoding="utf-8") as f:
-        assert f.read() == name, f"{name} is not live"
+        return f.read()
+
+
+def is_live(stage, name):
+    assert live(stage) == name, f"{name} is not live"
 
 
 def deploy(stage, name):
@@ -100,19 +104,25 @@ def deploy(stage, name):
 @row
 def many_in_a_release():
     """a deploy that prunes a release of 100,000 files heeds a limit within 0.5 s, and the next one prunes it"""
+    limit = LIMIT
+
     def attempt():
+        nonlocal limit
         with Stage() as stage:
             prepare_site(stage, 2)
             fill(stage.path("www", "releases", "one", "many"))
             stage.write("site/index.html", "three")
-            run = Run(stage, ["deploy", "--target", "prod", "--release", "three", "--timeout", f"{int(LIMIT * 1000)}ms"])
+            run = Run(stage, ["deploy", "--target", "prod", "--release", "three", "--timeout", f"{int(limit * 1000)}ms"])
             run.finish(60)
             e = harness.one_envelope(run.out, run.status)
             assert e.ok or e.error["code"] == "TIMEOUT", e.error
+            if not e.ok and live(stage) == "two":  # the limit came before there was anything to prune
+                limit *= 2
+                return float("inf")
             is_live(stage, "three")
             deploy(stage, "four")
             assert not os.path.exists(stage.path("www", "releases", "one")), "never pruned"
-            return run.seconds - LIMIT
+            return run.seconds - limit
     in_time(attempt)
 
 
@@ -214,7 +224,7 @@ def fuse_in_tempdir():
                 e = harness.one_envelope(run.out, run.status)
                 assert [w["code"] for w in e.warnings] == ["TEMPDIR_LEFT"], e.warnings
                 assert not os.path.exists(directory + "/file"), "the rest stays too"
-                assert run.seconds < 5, run.seconds
+                assert run.seconds < 15, run.seconds
                 not_entered(fuse)
             finally:
                 fuse.close()

@@ -43,7 +43,7 @@ init = os.fork()
 if init > 0:
     status = os.waitpid(init, 0)[1]
     os._exit(os.waitstatus_to_exitcode(status) & 255)
-run = subprocess.Popen([runner, "c", "--timeout", "60s" if event != "timeout" else "1500ms"],
+run = subprocess.Popen([runner, "c", "--timeout", "60s" if event != "timeout" else "5s"],
                        stdout=open("out", "wb"), stderr=open("err", "wb"), stdin=subprocess.DEVNULL)
 while not os.path.exists("ready"):
     time.sleep(0.01)

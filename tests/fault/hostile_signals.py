@@ -86,14 +86,14 @@ def signals_to_the_worker():
 def an_alarm_inherited():
     """an alarm that was set before exec cancels, pending and blocked or not; an ignored one does nothing"""
     def soon():
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        signal.setitimer(signal.ITIMER_REAL, 1.5)  # (Python takes its time until exec)
 
     def blocked():
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM, signal.SIGUSR1])
         os.kill(os.getpid(), signal.SIGUSR1)
 
     def repeated():
-        signal.setitimer(signal.ITIMER_REAL, 0.3, 0.01)
+        signal.setitimer(signal.ITIMER_REAL, 1.5, 0.01)
 
     def ignored():
         signal.signal(signal.SIGALRM, signal.SIG_IGN)

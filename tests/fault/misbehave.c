@@ -245,11 +245,12 @@ static int l_storm(lua_State *L)
 	return 0;
 }
 
-/* A child that was forked by another thread than its parent's first: it notes a TERM in
- * the file and lives on. */
+/* A child that was forked by another thread than its parent's first: it says in FILE.ready
+ * that it is there, notes a TERM in the file and lives on. */
 static void *fork_in_thread(void *path)
 {
 	if (fork() == 0) {
+		char ready[256];
 		sigset_t term;
 		int sig;
 
@@ -257,6 +258,8 @@ static void *fork_in_thread(void *path)
 		sigaddset(&term, SIGTERM);
 		sigprocmask(SIG_BLOCK, &term, NULL);
 		alarm(LIFE_S);
+		snprintf(ready, sizeof(ready), "%s.ready", (const char *)path);
+		close(open(ready, O_WRONLY | O_CREAT, 0600));
 		for (;;)
 			if (sigwait(&term, &sig) == 0)
 				close(open(path, O_WRONLY | O_CREAT, 0600));

@@ -15,7 +15,7 @@ CASES = 130 if os.environ.get("CRASH") == "full" else 12
 SEED = os.environ.get("CRASH_SEED", "1")
 RUNS = 4  # of each case, at once
 
-# A step is the holder while its shell lives: another one that finds it alive has run beside it.
+# A step is the holder while its shell lives: another one that finds it alive has run beside it. A number alone may be used again.
 WORKFLOW = """\
 name: w{0}
 concurrency: {{ key: one }}
@@ -23,9 +23,10 @@ commands:
   - id: only
     idempotent: true
     shell: |
+      born() {{ awk '$3 != "Z" {{ print $1, $22 }}' "/proc/$(echo "$1" | cut -d " " -f 1)/stat" 2>/dev/null || true; }}
       other=$(cat holder 2>/dev/null || true)
-      if [ -n "$other" ] && kill -0 "$other" 2>/dev/null; then echo "{0} beside $other" >>overlaps; fi
-      echo $$ >holder
+      if [ -n "$other" ] && [ "$(born "$other")" = "$other" ]; then echo "{0} beside $other" >>overlaps; fi
+      born $$ >holder
       sleep 0.0{0}
       grep -qx {0} effects || echo {0} >>effects
       rm -f holder

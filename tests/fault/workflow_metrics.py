@@ -11,6 +11,7 @@ import random
 import shutil
 import statistics
 import sys
+import time
 
 import harness
 from workflow_stage import Stage, in_threads
@@ -22,7 +23,8 @@ FAILING = 0.2
 MOST_CALLS = 6  # by default: five retries
 PAIRS = 40 if FULL else 12
 WORK_SECONDS = 0.25  # of a call; a real one takes longer
-TRIES = 6
+TRIES = 6      # at least once in so many, …
+MORE_S = 120   # … or in as long as this: a loaded machine has more of them
 PLANNED = 1000
 FIVE_MINUTES_MS = 5 * 60 * 1000
 
@@ -106,9 +108,9 @@ def overhead(stage):
 
 def mode_overhead():
     """Less than 1 % more time where nothing fails."""
-    found = []
+    found, began = [], time.monotonic()
     with Standin() as stage:
-        while len(found) < TRIES and (not found or found[-1] >= 0.01):
+        while (len(found) < TRIES or time.monotonic() < began + MORE_S) and (not found or found[-1] >= 0.01):
             found.append(overhead(stage))
             print(f"{found[-1] * 100:+.2f} % with retries, of {WORK_SECONDS} s")
     assert found[-1] < 0.01, "retries cost more than 1 % in each try"

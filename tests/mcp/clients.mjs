@@ -49,7 +49,7 @@ function equal(a, b) {
 }
 
 async function until(condition) {
-	const end = Date.now() + 30000;
+	const end = Date.now() + 150000;
 	while (!condition()) {
 		if (Date.now() > end) throw new Error("never");
 		await new Promise((wake) => setTimeout(wake, 10));
