@@ -56,7 +56,7 @@ function M.row(job, among_all)
 	local meta = job.answer and job.answer.meta or {}
 	return { job_id = job.id, status = job.status, command = job.record.command, started = host.rfc3339(job.record.started_ms),
 		exit_code = meta.exit_code, duration_ms = meta.duration_ms, subject = job.record.subject,
-		project = among_all and scope.label(job.record.project) or nil }
+		client = job.record.client, trace_id = job.record.trace_id, project = among_all and scope.label(job.record.project) or nil }
 end
 
 ---INCOMPLETE: the job goes on.

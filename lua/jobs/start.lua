@@ -232,7 +232,8 @@ local function record_of(a)
 		command = call.command, arguments = call.arguments, project = scope.project(), cwd = host.getcwd(), started_ms = host.wall_ms(),
 		timeout_ms = a.settled.sources.timeout == "outer run" and 0 or a.settled.timeout_ms,
 		danger_level = a.command.danger_level, request_id = a.launch.request_id, subject = scope.subject(),
-		version = a.launch.version, run = a.name == "workflow.run" and "run_" .. a.launch.request_id:match "[^_]+$" or nil,
+		client = scope.client(), trace_id = a.launch.trace_id, version = a.launch.version,
+		run = a.name == "workflow.run" and "run_" .. a.launch.request_id:match "[^_]+$" or nil,
 		checkpoint = (a.command.interruption or {}).resume and require("runner.core.checkpoints").key(a) or nil,
 		key = a.job.budget_ms and key_of(a, assert(json.encode(call.arguments))) or nil,
 	}

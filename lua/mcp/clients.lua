@@ -43,9 +43,19 @@ M.rows = {
 	vscode = { name = "VS Code", key = "servers", file = in_project ".vscode/mcp.json", type = true },
 }
 
+-- The policies that hold for this call hold for the server: one as a flag, several in its environment.
+local function policies()
+	local out = {}
+	for i, policy in ipairs(attempt.policy and attempt.policy.list or {}) do
+		out[i] = policy.path
+	end
+	return not out[2] and out[1] or nil, out[2] and { RUNNER_POLICY = table.concat(out, ":") } or nil
+end
+
 -- The words of `mcp serve` for these settings.
-local function words(settings, folder)
+local function words(settings, folder, policy)
 	local out = json.array(folder and { "--cwd", folder } or {})
+	out[#out + 1], out[#out + 2] = policy and "--policy", policy
 	out[#out + 1], out[#out + 2] = "mcp", "serve"
 	for _, flag in ipairs { "allow", "only", "group" } do
 		for _, name in ipairs(settings[flag] or {}) do
@@ -85,9 +95,10 @@ function M.installation(client, settings)
 	local row, root = M.rows[client], attempt.project.root or paths.here()
 	local path, homeless = row.file(root)
 	local name = settings.name or (root:match "[^/]+$" or "runner"):gsub("[^%w_-]+", "-"):sub(1, 64) -- as --name takes it
+	local policy, env = policies()
 	return path and { path = path, homeless = homeless, key = row.key, name = name,
-		server = { type = row.type and "stdio" or nil, command = program(not row.global),
-			args = words(settings, row.global and root or nil) } }
+		server = { type = row.type and "stdio" or nil, command = program(not row.global), env = env,
+			args = words(settings, row.global and root or nil, policy) } }
 end
 
 ---The text of a client's file with our server in it.

@@ -19,6 +19,18 @@ prepare() {
 	[ -z "$(find . -name '*.json')" ]
 }
 
+@test "the policies of the call are those of the entry, and one that doesn't allow it to serve is said" {
+	echo '{ "allow": ["mcp", "hello"] }' >p.json
+	echo '{ "max_danger": "mutating", "allow": ["mcp install"] }' >"q q.json"
+	answers 0 --policy p.json mcp install claude-code
+	expect "list(e.data['config']['mcpServers'].values())[0]['args'] == ['--policy', '$PWD/p.json', 'mcp', 'serve'] and e.warnings == []"
+	answers 0 RUNNER_POLICY="$PWD/p.json" --policy "q q.json" mcp install claude-code
+	expect "list(e.data['config']['mcpServers'].values())[0]['env'] == {'RUNNER_POLICY': '$PWD/p.json:$PWD/q q.json'}"
+	expect "list(e.data['config']['mcpServers'].values())[0]['args'] == ['mcp', 'serve'] and [w['code'] for w in e.warnings] == ['POLICY_REFUSES']"
+	answers 0 mcp install claude-code
+	expect "list(e.data['config']['mcpServers'].values())[0]['args'] == ['mcp', 'serve']"
+}
+
 @test "--write adds the entry and loses nothing, and a second time changes nothing" {
 	printf '{\n  "mcpServers": {\n    "other": { "command": "x", "env": { "KEY": "1" } }\n  },\n  "n": 12345678901234567\n}\n' >.mcp.json
 	call mcp install claude-code --write --name mine

@@ -518,7 +518,7 @@ invalid() {
 	policy '{ "subject": "agent-a" }' a.json
 	policy '{ "subject": "agent-b" }' b.json
 	local export_state=XDG_STATE_HOME="$PWD/state"
-	answers 0 "$export_state" --policy a.json change --detach
+	answers 0 "$export_state" RUNNER_CLIENT='{"transport":"exec","name":"c"}' TOOL_TRACE_ID=0af7651916cd43dd8448eb211c80319c --policy a.json change --detach
 	local id
 	id=$(field 'e.data["job_id"]')
 	answers 0 "$export_state" --policy a.json job wait "$id"
@@ -533,6 +533,7 @@ invalid() {
 	expect 'e.data == []'
 	answers 0 "$export_state" --policy a.json --policy a.json job list
 	expect '[j["subject"] for j in e.data] == ["agent-a"]'
+	expect 'e.data[0]["client"] == {"transport": "exec", "name": "c"} and e.data[0]["trace_id"].startswith("0af7651916cd43dd")'
 	answers 0 "$export_state" job list
 	expect '[j["subject"] for j in e.data] == ["agent-a"]'
 	answers 5 "$export_state" RUNNER_POLICY="$PWD/b.json" --policy a.json job status "$id" # whoever is bound can't take another name

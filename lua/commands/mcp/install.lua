@@ -68,6 +68,10 @@ return {
 			ctx:warn("NO_PROJECT", "There is no project here, nor in a folder above: the server will serve no command of one. "
 				.. "Install it in the project's folder")
 		end
+		local refused = require("runner.project.policy_commands").call { "mcp", "serve" }
+		if refused then
+			ctx:warn("POLICY_REFUSES", refused)
+		end
 		local data = { path = installation.path, effect = "noop",
 			config = { [installation.key] = { [installation.name] = installation.server } } }
 		if not args.write then
