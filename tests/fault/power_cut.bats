@@ -29,6 +29,10 @@ cut_power() {
 	cut_power job
 }
 
+@test "power cuts in a job that goes on where its caller's budget ends: the same" {
+	cut_power budget
+}
+
 @test "power cuts in a deploy: what is live is whole, and what was said to be live is" {
 	cut_power deploy
 }

@@ -171,28 +171,39 @@ commands:
 
 
 def writer_output(stage_of):
-    """An output that is too long for memory: once its step is completed, the file that keeps it and its output_file are whole."""
-    stage = stage_of({"flow.yaml": f"name: flow\ncommands:\n  - {{ id: big, idempotent: true, output_file: big.txt, capture_limit: 4M, shell: printf %{LONG}d 7 }}\n"})
+    """Outputs too long for memory, of a step and of a loop's items: once it is completed, the files that keep it are whole."""
+    stage = stage_of({"flow.yaml": f"""\
+name: flow
+commands:
+  - {{ id: big, idempotent: true, output_file: big.txt, capture_limit: 4M, shell: printf %{LONG}d 7 }}
+  - {{ id: each, foreach: [x, y], do: [{{ idempotent: true, shell: printf %{LONG // 2}d 7 }}] }}
+"""})
+    item = b"7".rjust(LONG // 2)
+    right = {"big": b"7".rjust(LONG), "each": item + b"\n" + item}
 
-    def check(said):
+    def completed():
         path = stage.path("state/runner/runs.db")
         if not os.path.exists(path):
-            assert not told(said)
-            return
+            return set()
         db = sqlite3.connect(path)
         try:
-            tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
-            done = "steps" in tables and db.execute("SELECT 1 FROM steps WHERE key = 'big' AND state = 'completed'").fetchone()
+            has = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'steps'").fetchone()
+            return {row[0] for row in db.execute("SELECT key FROM steps WHERE state = 'completed'")} if has else set()
         finally:
             db.close()
-        assert done or not told(said), "the run was said to have completed"
-        if done:
-            kept = [os.path.join(folder, name) for folder, _, names in os.walk(stage.path("state/runner/outputs"))
-                    for name in names if "~" not in name]
-            for file in (stage.path("big.txt"), *kept):
-                with open(file, "rb") as f:
-                    assert f.read() == b"7".rjust(LONG), f"{file} is not whole"
-            assert kept, "what was too long for memory is gone"
+
+    def content(path):
+        with open(path, "rb") as f:
+            return f.read()
+
+    def check(said):
+        done = completed() & set(right)
+        assert len(done) == 2 or not told(said), "the run was said to have completed"
+        kept = {name: content(os.path.join(folder, name)) for folder, _, names in os.walk(stage.path("state/runner/outputs")) for name in names}
+        for key in done:
+            assert kept.get(key) == right[key], f"what {key} said is {'not whole' if key in kept else 'gone'}"
+        assert "each" not in done or len(json.loads(kept["each~data"])) == 2, "the rows of the items are gone"
+        assert "big" not in done or content(stage.path("big.txt")) == right["big"], "big.txt is not whole"
 
     return stage.record(("workflow", "run", "flow.yaml")), check
 
@@ -249,10 +260,10 @@ def writer_checkpoint(stage_of):
     return stage.record(("work",), ("work",)), check
 
 
-def writer_job(stage_of):
-    """A job: once its ID was told, it is known; once its answer was told, that is there; nothing passes for an answer that is none."""
+def job_of(stage_of, keys, call):
+    """A job that a call starts: once its ID was told, it is known; once its answer was told, that is there; no other passes for it."""
     stage = stage_of({"commands/work.lua": command("io.open('began', 'a'):write('x\\n'):close() return { made = ('x'):rep(3000) }",
-                                                   "side_effects = nil,")}, kept=["began"])
+                                                   "side_effects = nil," + keys)}, kept=["began"])
     right = {"made": "x" * 3000}
 
     def check(said):
@@ -260,7 +271,9 @@ def writer_job(stage_of):
         jobs = {job["job_id"]: job["status"] for job in stage.call("job", "list").data}
         assert set(jobs.values()) <= {"complete", "lost"}, jobs
         if answers:
-            assert answers[0]["data"]["job_id"] in jobs, f"{answers[0]['data']['job_id']} was told, and there is {jobs}"
+            job = answers[0]["data"].get("job_id")  # none: it has waited to the end
+            assert not job or job in jobs, f"{job} was told, and there is {jobs}"
+            assert job or answers[0]["data"] == right, answers
             assert len(answers) < 2 or list(jobs.values()) == ["complete"], jobs
         for job, status in jobs.items():
             envelope = stage.call("job", "wait", job, fine=range(0, 100))
@@ -269,7 +282,17 @@ def writer_job(stage_of):
             stage.call("job", "logs", job)
         assert stage.call("work").data == right
 
-    return stage.record(("work", "--detach"), ("job", "wait", "@last")), check
+    return stage.record(call, ("job", "wait", "@last")), check
+
+
+def writer_job(stage_of):
+    """A job that a flag asks for."""
+    return job_of(stage_of, "", ("work", "--detach"))
+
+
+def writer_budget(stage_of):
+    """A job that goes on where its caller's budget ends."""
+    return job_of(stage_of, "interruption = { detach = true },", f"{harness.RUNNER} work --budget 1ms --format json || [ $? -eq 14 ]")
 
 
 def writer_deploy(stage_of):
@@ -360,6 +383,7 @@ def writer_files(stage_of):
         did('write', fs.write('data/deep/write', text))
         did('create', fs.create('data/deep/create', text))
         did('replace', fs.replace(plain 'data/part', 'data/deep/replace'))
+        did('over', fs.replace(plain 'data/part', 'data/deep/write'))
         did('copy', fs.copy('from/a/copied', 'data/deep/copy'))
         did('copied', fs.copy_tree('from/a', 'data/deep/a'))
         did('link', fs.swap_symlink('../../from/a/copied', 'data/deep/link'))
@@ -368,7 +392,7 @@ def writer_files(stage_of):
         did('tree', fs.mkdirs('data/deep/tree/in', 448) and plain 'data/deep/tree/in/tree' and fs.fsync_tree 'data/deep/tree'
             and fs.fsync 'data/deep')
         return {}"""), "from/a/copied": "x" * 1500}, kept=["began", "from"])
-    places = {"copied": "a/copied", "tree": "tree/in/tree", "folder": ""}
+    places = {"over": "write", "copied": "a/copied", "tree": "tree/in/tree", "folder": ""}
 
     def check(said):
         for name in {*stage.lines("began"), "write", "replace", "copy"}:

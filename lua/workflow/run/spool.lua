@@ -56,10 +56,10 @@ end
 
 ---An empty file, open for writing. Raises OUTPUT_FAILED.
 ---@param path string
----@param mode? integer|false default: a private one (0600), whose directory is created; false: what the umask leaves
+---@param mode? integer|false default: a private one (0600), whose name and directory are on the disk; false: what the umask leaves
 ---@return file*
 function M.create(path, mode)
-	put(path, "", mode, false)
+	put(path, "", mode, mode == nil)
 	local file, why = io.open(path, "r+b")
 	return file or raise(path, why)
 end
