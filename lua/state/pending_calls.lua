@@ -300,7 +300,8 @@ local function last(db, is)
 		db:run("UPDATE approvals SET state = 'replaced' WHERE id = ?", row.id)
 		return nil
 	end
-	return row and (ended_ms(row) or now) > now - TTL_MS and row or nil
+	-- Does it run? Asked here, where nobody writes: by the time that it is told it may have ended, with an outcome that we haven't read.
+	return row and (ended_ms(row) or now) > now - TTL_MS and tables.add(row, { runs = is_running(row) }) or nil
 end
 
 local WITHDRAW = [[UPDATE approvals SET state = 'rejected', decided_ms = ?, decided_by = '{"by":"default"}', told = 1,
@@ -310,7 +311,7 @@ local function look(db, is, withdraws)
 	local row = last(db, is)
 	if row and row.state == "pending" and withdraws then
 		db:run(WITHDRAW, host.wall_ms(), row.id)
-	elseif row and row.state ~= "pending" and not is_running(row) then
+	elseif row and row.state ~= "pending" and not row.runs then
 		db:run("UPDATE approvals SET told = 1 WHERE id = ?", row.id) -- the next caller asks again
 	end
 	return row
@@ -415,7 +416,7 @@ function M.answer(a, withdraws)
 	end)
 	if why then
 		warn(why)
-	elseif row and is_running(row) then
+	elseif row and row.runs then
 		return runs(a, row)
 	end
 	return row and row.state ~= "pending" and told(row) or nil
@@ -473,7 +474,7 @@ local function settle(db, a, is, yes, owner)
 		return { id = row.id }
 	end
 	local by_person = row and (row.state ~= "rejected" or person_of(row) ~= "default")
-	if by_person and not is_running(row) then
+	if by_person and not row.runs then
 		db:run("UPDATE approvals SET told = 1 WHERE id = ?", row.id)
 	end
 	return by_person and row or nil
@@ -512,7 +513,7 @@ function M.settled(a, yes)
 		release()
 	end
 	if row and row.state and (a.call.vouched == "person" or not yes) then
-		return is_running(row) and runs(a, row) or told(row)
+		return row.runs and runs(a, row) or told(row)
 	elseif no then
 		no.error.context.approval = row and row.id
 	end
