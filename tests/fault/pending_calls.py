@@ -29,14 +29,15 @@ DROP = """return { description = "Drop", danger_level = "mutating", exit_codes =
     end }
 """
 SETTINGS = """return { audit = { path = "audit.jsonl" }, notify = "echo $RUNNER_APPROVAL >>notified" }"""
+WAITS = ('"confirm": ["drop"]', '"allow": { "drop": { "max_calls": 0 } }, "above": "ask"')  # why a call does
 
 
-def fresh(stage):
+def fresh(stage, i=0):
     stage.fresh()
     os.makedirs(stage.path("commands"), exist_ok=True)
     stage.write("commands/drop.lua", DROP.replace('os.getenv "ROUND"', '"once"'))
     stage.write("runner.lua", SETTINGS)
-    stage.write("p.json", '{ "subject": "agent-7", "confirm": ["drop"] }')
+    stage.write("p.json", f'{{ "subject": "agent-7", {WAITS[i % 2]} }}')
     for name in ("effects", "notified", "audit.jsonl"):
         stage.write(name, "")
 
@@ -76,7 +77,7 @@ def told(stage, answer, code):
 
 
 def one(stage, i, usual, person):
-    fresh(stage)
+    fresh(stage, i)
     source = random.Random(f"{SEED} {i}")
     for _ in range(MOST):
         pending = [row[0] for row in rows(stage) if row[1] == "pending"]
