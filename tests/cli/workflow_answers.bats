@@ -130,8 +130,8 @@ asked() {
 		commands:
 		  - id: both
 		    parallel:
-		      - { id: one, claude: a, retry: { max_attempts: 2, initial_delay: 1500ms, jitter: 0 } }
-		      - { id: two, claude: b, retry: { max_attempts: 2, initial_delay: 1500ms, jitter: 0 } }
+		      - { id: one, claude: a, retry: { strategy: custom, delays: [5s, 10ms], jitter: 0 } }
+		      - { id: two, claude: b, retry: { strategy: custom, delays: [5s, 10ms], jitter: 0 } }
 	YAML
 	start_shell 120 40
 	type_line 'clear; $R workflow run both.yaml; echo status=$?'
@@ -141,7 +141,7 @@ asked() {
 	local id
 	for id in one two; do
 		grep -qx "Step both.$id: Claude command failed (attempt 1/2): 500 Internal Server Error" screen
-		grep -qx "Step both.$id: Retrying in 1.5 seconds..." screen
+		grep -qx "Step both.$id: Retrying in 5.0 seconds..." screen
 		grep -q "^Step both.$id: Claude command failed after 3 attempts" screen
 	done
 	[ "$(grep -cE '(attempt|retry) [0-9]+/3' screen)" -eq 0 ]

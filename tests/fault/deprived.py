@@ -218,7 +218,7 @@ def all_usage(token):
     return found
 
 
-def await_quiet(token, seconds=10):
+def await_quiet(token, seconds=40):
     """What the loss itself makes it do is not what we count."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:

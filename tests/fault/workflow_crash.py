@@ -8,6 +8,7 @@ random instants; CRASH_SEED is of the choice that is made otherwise.
 import collections
 import os
 import random
+import subprocess
 import sys
 import time
 
@@ -36,10 +37,14 @@ class Case:
         self.stage, self.source, self.usual = stage, source, usual
 
     def killed(self, victim, *args):
-        """Start a command and kill it somewhere before its usual end."""
+        """Start a command and kill it somewhere before its usual end, which is earlier when the machine is less busy than it was."""
+        began = time.monotonic()
         process = self.stage.start(*args)
-        time.sleep(self.source.uniform(0, self.usual * 1.05))
-        VICTIMS[victim](self.stage, process.pid)
+        try:
+            process.wait(self.source.uniform(0, self.usual * 1.05))
+            self.usual = min(self.usual, time.monotonic() - began)
+        except subprocess.TimeoutExpired:
+            VICTIMS[victim](self.stage, process.pid)
         process.communicate(timeout=SECONDS)
         self.stage.await_gone()
         figures["killed"] += process.returncode != 0
@@ -111,10 +116,12 @@ def mode_instants():
     random.Random(SEED).shuffle(cases)
 
     def one(stage, case):
+        nonlocal usual
         victim, i = case
         stage.fresh()
         turn = Case(stage, random.Random(f"{SEED} {victim} {i}"), usual)
         turn.killed(victim, "run", "crash.yaml")
+        usual = turn.usual
         turn.to_its_end()
 
     in_threads(one, cases)
