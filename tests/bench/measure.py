@@ -10,9 +10,13 @@ tests/cli/speed.bats.
 import ctypes
 import os
 import random
+import re
+import shutil
 import signal
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 
 # One look at everything, for tests: one round of small things.
@@ -160,6 +164,40 @@ def faults(case, rounds):
             raise RuntimeError(f"{case.name} failed: {case.argv[:6]}")
         return used.ru_minflt + used.ru_majflt
     return statistics.median(of_one() for _ in range(rounds))
+
+
+# --- what doesn't depend on the processor ----------------------------------------
+
+
+def counted(case, files, *tool):
+    """What a tool writes into a folder, a file for each process, about all of a case; None where it is missing or can't."""
+    if not shutil.which(tool[0]):
+        return None
+    with tempfile.TemporaryDirectory(prefix="runner-counts-") as folder:
+        argv = [word.replace("{}", folder) for word in tool] + case.argv
+        try:
+            done = subprocess.run(argv, cwd=case.cwd, env=case.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        except subprocess.TimeoutExpired:
+            return None
+        if done.returncode != case.status:
+            return None
+        texts = []
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                texts += re.findall(files, file.read(), flags=re.M)
+        return texts or None
+
+
+def instructions(case):
+    """Those of all its processes outside of the kernel."""
+    totals = counted(case, r"^totals: (\d+)", "valgrind", "-q", "--tool=callgrind", "--trace-children=yes", "--callgrind-out-file={}/%p")
+    return totals and sum(map(int, totals))
+
+
+def system_calls(case):
+    """Those of all its processes."""
+    calls = counted(case, r"^\w+\(", "strace", "-ff", "-qq", "-o", "{}/calls")
+    return calls and len(calls)
 
 
 # --- for shell scripts -----------------------------------------------------------

@@ -7,7 +7,7 @@ import subprocess
 
 import peers
 from builds import NAMES, NONE, ROOT, not_installed, ratio
-from measure import Case, clean_environment, interleaved, peak
+from measure import Case, clean_environment, faults, instructions, interleaved, peak, quick, system_calls
 from page import NOT_MEASURED
 
 ROUNDS, SECONDS = 300, 45
@@ -112,6 +112,16 @@ def peer_table(rows, lua):
                f"| {case.median_cpu() * 1000:.2f} ms | {against(case.median_cpu(), lua and lua.median_cpu())} | {memory_text(case)} |")
 
 
+def count_table(rows):
+    yield "What depends on no processor, of all processes of each: instructions outside of the kernel (valgrind), page faults, system calls (strace)."
+    yield ""
+    yield "| command | instructions | page faults | system calls |"
+    yield "|---|---|---|---|"
+    for case in rows:
+        counts = instructions(case), int(faults(case, quick(30, 1))), system_calls(case)
+        yield f"| {case.name} | {' | '.join(NONE if count is None else f'{count:,}' for count in counts)} |"
+
+
 def table(builds, folder):
     place = os.path.join(folder, "peers")
     shutil.copytree(peers.FOLDER, place)
@@ -134,6 +144,8 @@ def table(builds, folder):
            "since processes then wait for a core at every hand-over. Memory is the sum of each process's largest "
            "resident set (VmHWM at exit); pages that processes share count once for each.")
     yield from not_installed(missing)
+    yield ""
+    yield from count_table(rows)
     yield ""
     yield from floor_table(least, lua)
     for build in builds.path:
