@@ -123,13 +123,20 @@ local is_option = require("runner.declare.values").is_option
 
 local shown = arg_errors.shown
 
+local NUMBERS = { integer = tonumber, number = tonumber, duration = require("runner.core.rules").duration }
+
+-- May a row take the value that a flag was given?
+local function fits(row, value)
+	return not (value and NUMBERS[row.type]) or NUMBERS[row.type](value) ~= nil
+end
+
 -- The flags that a misspelt one was probably meant for, nearest first; with their dashes.
 -- `command` is the one whose flags of runner's own count; nil: none that a declaration switches on.
-local function near_flags(spelt, rows, command)
+local function near_flags(spelt, rows, command, value)
 	local candidates = {}
 	for _, list in ipairs({ rows, contract.rows(command) }) do
 		for _, row in ipairs(list) do
-			candidates[#candidates + 1] = row.flag
+			candidates[#candidates + 1] = (list == rows or fits(row, value)) and row.flag or nil
 			if row.type == "boolean" then
 				candidates[#candidates + 1] = "no-" .. row.flag
 			end
@@ -238,7 +245,7 @@ function M.unknown(spelt, has_value, value, rows, command, find)
 	if command and command.name and (spelt == "--stream" or spelt == "--no-stream") then
 		return nil, no_stream_problem(spelt, command), false
 	end
-	local near = near_flags(spelt, rows, command)
+	local near = near_flags(spelt, rows, command, value)
 	local advice, way = M.flag(spelt, value, command)
 	if advice and not find_near(near, find, rows) then
 		return nil, unknown_problem(spelt, near, nil, advice, way), false
@@ -247,7 +254,11 @@ function M.unknown(spelt, has_value, value, rows, command, find)
 	local row = positive and find(positive)
 	local negated = row and row.type ~= "boolean" and row or nil
 	local meant = negated or near[1] and find(near[1]:sub(3)) or nil
-	return meant, unknown_problem(spelt, near, negated, nil, nil, rows),
+	local problem = unknown_problem(spelt, near, negated, nil, nil, rows)
+	if meant and not negated and not fits(meant, value) then
+		problem.suggestion = ("%s It takes %s"):format(problem.suggestion, arg_errors.expected(meant))
+	end
+	return meant, problem,
 		meant and meant.type ~= "boolean" and not negated and not has_value or false
 end
 

@@ -1,6 +1,7 @@
 -- unknown_command: what answers a call whose words name no command: the command that they are an alias of, help, or
 -- an error that says what was probably meant. Loaded then.
 
+local attempt = require "runner.core.attempt"
 local aliases = require "runner.project.aliases"
 local catalog = require "runner.project.catalog"
 local command_line = require "runner.core.command_line"
@@ -108,7 +109,6 @@ end
 
 -- `runner run build -a` without the first word, and without the flags that the command hasn't got; nil: no command follows it.
 local function without_run(words, list, project)
-	local attempt = require "runner.core.attempt"
 	local own, argv = {}, attempt.call.argv
 	local found = words[2] and locate.find(table.move(words, 2, #words, 1, {}), project)
 	for _, c in ipairs(list) do
@@ -148,16 +148,26 @@ local function nearest(words, list, wanted)
 	return suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1] or suggest.nearest(words[1], names, 1)[1]
 end
 
+local function by_name(list, name)
+	for _, c in ipairs(list) do
+		if c.name == name then
+			return c
+		end
+	end
+end
+
 -- Where no command is likely: the nearest, what is said of a habit, or those that there are.
 local function otherwise(words, m, list, project)
 	local habit = flag_errors.word(words)
 	local near = m.group and not m.below[2] and m.below[1].name
 		or not m.group and (nearest(words, list, is_own) or not habit and nearest(words, list, is_any))
-	if near then
+	if near and catalog.rows({ by_name(list, near) }, project)[1] then
 		return did_you_mean { near }
+	elseif m.few then
+		return (m.few[2] and "One of these may be meant: %s" or "'%s' may be meant"):format(typed(m.few))
 	elseif m.group then
 		return ("Commands in '%s': %s"):format(m.group, typed(m.below))
-	elseif habit then
+	elseif habit and not m.likely[1] then
 		return habit
 	elseif is_empty(list, project) then
 		return ("No commands/ here or above; create the command: runner new %s"):format(rules.is_command_word(words[1])
@@ -167,8 +177,25 @@ local function otherwise(words, m, list, project)
 	return m.is_likely and found:format(typed(m.entries, MOST_SHOWN)) or "Run 'runner' to list the commands"
 end
 
+-- How many of the call's flags a command hasn't got, of each; those with the fewest first, and whether these are fewer than others.
+local function by_flags(m, project)
+	local argv, missing, order = (attempt.call or {}).argv or {}, {}, {}
+	for i, entry in ipairs(m.entries) do
+		local command = catalog.load(entry, project)
+		missing[entry], order[entry] = command and #lacks(command, argv) or math.huge, i
+	end
+	table.sort(m.entries, function(a, b)
+		return missing[a] < missing[b] or missing[a] == missing[b] and order[a] < order[b]
+	end)
+	local n = 0
+	for i, entry in ipairs(m.entries) do
+		n = missing[entry] == missing[m.entries[1]] and i or n
+	end
+	m.few = n < #m.entries and n <= MOST_NAMED and missing[m.entries[1]] < math.huge and table.move(m.entries, 1, n, 1, {}) or nil
+end
+
 -- The commands that words may mean, the likeliest first: those that they name, those of the group that they name, or those of which
--- they speak.
+-- they speak; and of these first those that have the flags of the call.
 local function meant(words, list, project)
 	local at = 1
 	while words[at + 1] and (flag_errors.RUN[words[at]] or words[at]:find "^[%a_][%w_]*=") do
@@ -183,12 +210,21 @@ local function meant(words, list, project)
 	local rows, entries
 	if m.group then
 		rows, entries = catalog.rows(m.below, project)
+		m.group, m.below = entries[1] and m.group, entries
 	elseif not m.entries[1] then
 		rows, entries = catalog.own_rows(project)
 	end
-	for _, more in ipairs { rows and spoken_of(words, rows, entries) or {}, m.below } do
-		table.move(more, 1, #more, #m.entries + 1, m.entries)
+	local seen = {}
+	for _, one in ipairs(m.entries) do
+		seen[one.name] = true
 	end
+	for _, more in ipairs { rows and spoken_of(words, rows, entries) or {}, m.below } do
+		for _, one in ipairs(more) do
+			m.entries[#m.entries + 1] = not seen[one.name] and one or nil
+			seen[one.name] = true
+		end
+	end
+	by_flags(m, project)
 	for _, entry in ipairs(not (m.likely[1] or words[at + 1]) and m.entries or {}) do -- what is a habit elsewhere, and a verb of these
 		m.likely[#m.likely + 1] = entry.name:match "[^.]+$" == words[at] and entry.name or nil
 	end

@@ -22,11 +22,10 @@ local DECIDES = tables.set "approve reject" -- for a person
 ---@param is_likely? boolean false: all by their names
 ---@return string[]?
 function M.of_entries(entries, project, is_likely)
-	local lines, others, seen = usage.lines(), {}, {}
+	local lines, others = usage.lines(), {}
 	lines.left = lines.left - NAMES
 	for _, entry in ipairs(entries) do
-		local command = not seen[entry.name] and catalog.load(entry, project)
-		seen[entry.name] = true
+		local command = catalog.load(entry, project)
 		if command and catalog.is_listed(command) and not (command.requires_person or entry.builtin and DECIDES[entry.name]) then
 			local text = usage.call(command, project.config, (attempt.call or {}).is_call)
 			local about = usage.said(command.description)
