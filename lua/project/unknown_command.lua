@@ -139,30 +139,35 @@ local function without_run(words, list, project)
 	return ("Write runner %s%s%s"):format(name, only, new)
 end
 
--- The nearest name, where the words are like none. One that says the opposite is none: "unmute" is no "mute".
+-- The entry of the nearest name, where the words are like none. One that says the opposite is none: "unmute" is no "mute".
 local function nearest(words, list, wanted)
-	local names = {}
+	local names, by_name = {}, {}
 	for _, c in ipairs(list) do
 		names[#names + 1] = wanted(c) and repair_words.negates(c.name) == repair_words.negates(words[1]) and c.name or nil
+		by_name[c.name] = c
 	end
-	return suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1] or suggest.nearest(words[1], names, 1)[1]
+	return by_name[suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1]
+		or suggest.nearest(words[1], names, 1)[1]]
 end
 
-local function by_name(list, name)
+-- "self lnt": one of runner's own.
+local function of_runner(words, list)
+	local names, all = {}, {}
 	for _, c in ipairs(list) do
-		if c.name == name then
-			return c
-		end
+		local name = c.builtin and not require("runner.project.builtins").row(c.name).hidden and c.name:gsub("^self%.", "")
+		names[#names + 1], all[#all + 1] = name or nil, name and { name = locate.SELF .. "." .. name } or nil
 	end
+	local near = suggest.nearest(table.concat(words, ".", 2, math.min(#words, 3)), names, 1)[1]
+	return near and did_you_mean { locate.SELF .. "." .. near } or ("Commands in '%s': %s"):format(locate.SELF, typed(all))
 end
 
 -- Where no command is likely: the nearest, what is said of a habit, or those that there are.
 local function otherwise(words, m, list, project)
 	local habit = flag_errors.word(words)
-	local near = m.group and not m.below[2] and m.below[1].name
+	local near = m.group and not m.below[2] and m.below[1]
 		or not m.group and (nearest(words, list, is_own) or not habit and nearest(words, list, is_any))
-	if near and catalog.rows({ by_name(list, near) }, project)[1] then
-		return did_you_mean { near }
+	if near and catalog.rows({ near }, project)[1] then
+		return did_you_mean { near.name }
 	elseif m.few then
 		return (m.few[2] and "One of these may be meant: %s" or "'%s' may be meant"):format(typed(m.few))
 	elseif m.group then
@@ -243,6 +248,7 @@ function M.error(words, project)
 	local m = meant(words, list, project)
 	local named, is_run = m.group == words[1], flag_errors.RUN[words[1]]
 	local advice = not host.getcwd() and "The working directory no longer exists: cd to one that exists"
+		or words[1] == locate.SELF and of_runner(words, list)
 		or not m.group and is_run and without_run(words, list, project)
 		or m.likely[1] and not m.likely[MOST_NAMED + 1] and did_you_mean(m.likely) or otherwise(words, m, list, project)
 	local message = named and not words[2] and ("'%s' is a group of commands, and no command itself"):format(words[1])
@@ -250,9 +256,8 @@ function M.error(words, project)
 	if is_run and not named and advice:find "^Write " then
 		message = message .. ": the name of a command is enough to run it"
 	end
-	local usage = require("runner.project.usages").of_entries(m.entries, project, m.is_likely)
+	local usage = words[1] ~= locate.SELF and require("runner.project.usages").of_entries(m.entries, project, m.is_likely) or nil
 	return errors.new("COMMAND_NOT_FOUND", message, { phase = "validation", suggestion = advice,
-		fix_required = usage and m.is_likely and "Write a call as error.context.usage has them, or run 'runner' to list the commands" or nil,
 		context = { folders = folders.list(project), usage = usage } })
 end
 

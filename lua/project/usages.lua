@@ -14,6 +14,7 @@ local M = {}
 
 local AT_TERMINAL = 3 -- lines, but with --verbose
 local NAMES = 100 -- bytes for those of whose usage there is no room
+local BY_USAGE = "Write a call as error.context.usage has them, or run 'runner' to list the commands"
 local DECIDES = tables.set "approve reject" -- for a person
 
 ---Commands that may be told of, as lines: the likeliest with all that a call needs, the others by their names.
@@ -54,10 +55,16 @@ end
 
 local function said(lines)
 	local out = {}
-	for i, line in ipairs(type(lines) == "table" and lines or {}) do
+	for i, line in ipairs(lines) do
 		out[i] = tool.says(line)
 	end
-	return out[1] and out or lines
+	return out
+end
+
+-- Of words that name no command, the lines that its error has.
+local function found(e, context)
+	local lines = e.code == "COMMAND_NOT_FOUND" and context.usage
+	return type(lines) == "table" and type(lines[1]) == "string" and lines or nil
 end
 
 ---What an error says of calls, where it names none that is right: of its own command, or as it has it already.
@@ -65,14 +72,15 @@ end
 function M.tell(e)
 	local command, call = attempt.command, attempt.call
 	local context = type(e.context) == "table" and e.context or {}
-	local lines = context.usage
-	if not e.fix_command and command and command.name ~= "several" and is_of_arguments(e) then
-		lines = lines or usage.of_command(command, (attempt.project or {}).config, call and call.is_call or false)
-	elseif not e.fix_command and lines and attempt.launch.stderr_is_tty then
+	local lines = found(e, context)
+	if lines and not e.fix_command then
 		local most = host.have_flag(call.argv, " --verbose ") and #lines or AT_TERMINAL
-		e.place = table.concat(lines, "\n         ", 1, math.min(#lines, most))
+		e.fix_required = e.fix_required or not lines[1]:find "^%u" and BY_USAGE or nil
+		e.place = attempt.launch.stderr_is_tty and table.concat(lines, "\n         ", 1, math.min(#lines, most)) or nil
+	elseif not e.fix_command and command and command.name ~= "several" and context.usage == nil and is_of_arguments(e) then
+		lines = usage.of_command(command, (attempt.project or {}).config, call and call.is_call or false)
 	end
-	if lines or context.usage then
+	if lines then
 		e.context = tables.add({}, context)
 		e.context.usage = not e.fix_command and said(lines) or nil
 	end

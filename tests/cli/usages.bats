@@ -109,7 +109,7 @@ wrong() {
 	call store put k --sizee 5
 	expect 'e.error.fix_command == "runner store put k --size 5" and "usage" not in e.error.get("context", {})'
 	call stroe put k --size 5
-	expect 'e.error.fix_command == "runner store put k --size 5" and "usage" not in e.error.context'
+	expect 'e.error.fix_command == "runner store put k --size 5" and "usage" not in e.error.context and "usage" not in e.error.fix_required'
 	call store drop k
 	expect 'e.error.code == "CONFIRMATION_REQUIRED" and "usage" not in e.error.context'
 	call store seal
