@@ -201,8 +201,8 @@ no_process_left() {
 @test "a cancelled call cleans up, answers, and leaves nothing; one whose supervisor is killed has an answer too" {
 	body inner 'cleanup = function() io.open("cleaned", "w"):close() end, args = { { "kill", "boolean" } },' <<'LUA'
 		if args.kill then os.execute "kill -KILL $(awk '/PPid/ { print $2 }' /proc/$PPID/status)" end
-		ctx:spawn { "sh", "-c", "echo $$ >pid; exec setsid sleep 60" }
-		ctx:sleep "60s"
+		ctx:spawn { "sh", "-c", "echo $$ >pid; exec setsid sleep 600" }
+		ctx:sleep "600s"
 LUA
 	serving <<'LUA'
 		local function shown(envelope, code) return envelope.error.code .. " " .. code end

@@ -186,7 +186,7 @@ LUA
 
 @test "a confined command ends with its tree when its supervisor is killed" {
 	needs 1
-	body tree 'confine = { write = { "out" }, read = {}, network = false },' <<<'ctx:run{ "sh", "-c", "setsid sleep 60 & echo x >out/marker; sleep 60" }'
+	body tree 'confine = { write = { "out" }, read = {}, network = false },' <<<'ctx:run{ "sh", "-c", "setsid sleep 600 & echo x >out/marker; sleep 600" }'
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" tree >out.txt 2>err.txt </dev/null 3>&- &
 	local pid=$!
 	until_true [ -e out/marker ]

@@ -196,7 +196,7 @@ NONE='["tcp EACCES", "mptcp EACCES", "fastopen EACCES", "tcp EACCES", "mptcp EAC
 	touch over
 	wait "$busy"
 	expect 'e.data == { "code": "TIMEOUT", "limit": "connect_timeout" }'
-	body hangs "confine = { network = { hosts = { \"127.0.0.1\" } } }, timeout = \"60s\"," <<<'io.open("marker", "w"):close() ctx:sleep(60)'
+	body hangs "confine = { network = { hosts = { \"127.0.0.1\" } } }, timeout = \"10m\"," <<<'io.open("marker", "w"):close() ctx:sleep(600)'
 	rm -f marker
 	env -i "${CLEAN_ENV[@]}" "$RUNNER" hangs >out.txt 2>err.txt </dev/null 3>&- &
 	local pid=$!

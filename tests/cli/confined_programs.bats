@@ -160,7 +160,7 @@ in_shell() {
 @test "a confined tree ends with its supervisor, whoever the user is, and one whose processes have another user ends too" {
 	local user pid
 	body tree 'confine = { write = { "out" }, network = false },' \
-		<<<'ctx:run{ "sh", "-c", "setsid sh -c \"sleep 61 & sleep 62\" & (sleep 63 &) ; echo x >out/marker; sleep 64" }'
+		<<<'ctx:run{ "sh", "-c", "setsid sh -c \"sleep 610 & sleep 620\" & (sleep 630 &) ; echo x >out/marker; sleep 640" }'
 	for user in "${USERS[@]}"; do
 		as "$user" --version >/dev/null || true
 		rm -f out/marker
