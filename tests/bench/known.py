@@ -6,6 +6,7 @@ until it can call one command, with 30 and with 307 commands (tests/search). As 
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,11 +45,17 @@ def environment(folder):
     return {"PATH": os.environ["PATH"], "HOME": folder, "RUNNER_TRUST": folder}
 
 
+def size(text, folder):
+    """Its bytes, were the folder where it usually is, and were all that it tells of done in 10 ms."""
+    usual = text.replace(folder.encode(), b"/tmp/runner-known-12345678/" + os.path.basename(folder).encode())
+    return len(re.sub(rb'("duration_ms": ?)\d+', rb"\g<1>10", usual))
+
+
 def printed(runner, folder, words):
     result = subprocess.run([runner, *words], cwd=folder, env=environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, timeout=120, check=True)
     json.loads(result.stdout.splitlines()[-1])
-    return len(result.stdout) + len(result.stderr)
+    return size(result.stdout + result.stderr, folder)
 
 
 def of_skill(runner, folder):
@@ -65,7 +72,7 @@ def served(runner, folder, flags, calls):
         for name, arguments in calls:
             answers.append(server.ask("tools/call", {"name": name, "arguments": arguments}))
             assert not answers[-1]["result"]["isError"], answers[-1]
-        return sum(len(json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode()) for answer in answers)
+        return sum(size(json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode(), folder) for answer in answers)
 
 
 def figures(runner):
