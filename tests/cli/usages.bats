@@ -72,7 +72,7 @@ wrong() {
 		expect "sorted(e.error.context['usage']) == $group"
 			expect 'e.error.suggestion == "Commands in \x27store\x27: store drop, store put, store seal"'
 	done
-	call rota of tonight
+	call whoever tonight --zzz 1 --yyy 2
 	expect 'e.error.context["usage"] == ["runner duty <team>  # Who is on call tonight"]'
 	expect '"duty" in e.error.suggestion'
 	call zzz
