@@ -84,8 +84,8 @@ end
 
 local function write_files(a, path, record)
 	need(fs.write(path .. "/answer.part", RESERVE, PRIVATE_FILE))
-	need(fs.write(path .. "/log", "", PRIVATE_FILE))
-	need(fs.write(path .. "/progress", "", PRIVATE_FILE)) -- so that it can be watched from the start
+	need(fs.write(path .. "/log", "", PRIVATE_FILE, false))
+	need(fs.write(path .. "/progress", "", PRIVATE_FILE, false)) -- so that it can be watched from the start
 	spool(a, path .. "/input", handed_words(a))
 	need(fs.write(path .. "/record.json", assert(json.encode(record, { envelope = true })) .. "\n", PRIVATE_FILE))
 end

@@ -189,7 +189,7 @@ end
 local function keep_copy(db, version)
 	local path = ("%s.v%d"):format(db.path, version)
 	local part = path .. ".part"
-	local ok, message, name = fs.write(part, "", 384) -- 0600: SQLite takes an empty file
+	local ok, message, name = fs.write(part, "", 384, false) -- 0600: SQLite takes an empty file
 	if ok then
 		db:run("VACUUM INTO ?", part)
 		ok, message, name = fs.replace(part, path)

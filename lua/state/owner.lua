@@ -111,7 +111,7 @@ end
 ---@return runner.workflow.Ownership
 function M.take(database, dir, id)
 	local path = lock_path(dir, id)
-	local ok, message, name = fs.mkdirs(dir .. "/runs", 448, true)
+	local ok, message, name = fs.mkdirs(dir .. "/runs", 448)
 	if not ok then
 		failures.raise(database.path, message, name)
 	end
