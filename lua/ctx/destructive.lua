@@ -81,7 +81,7 @@ end
 ---@return runner.Answer? CONFIRMATION_REQUIRED, or what has become of it
 function M.answer()
 	local over = not attempt.dry_run and attempt.policy and attempt.policy.over
-	local answer = over and above(over)
+	local answer = over and (over.full[1] or attempt.call.vouched ~= "person") and above(over)
 	local e = not answer and attempt.unconfirmed ~= "above" and problem()
 	return answer or e and { error = e } or nil
 end

@@ -24,10 +24,10 @@ local function refused_by(refusal)
 		{ context = refusal.context })
 end
 
--- This call, as limits know it. A person's yes is one to what is above a quota, too.
+-- This call, as limits know it. What is above a quota only `approve` agrees to: who fills in a client's form isn't known.
 local function call_of(a)
 	return { name = caller_policy.full_name(a), builtin = not a.found.path, command = a.command, job = a.launch.job,
-		agreed = (a.call.approved or a.call.vouched == "person") and true or false }
+		agreed = a.call.approved ~= nil }
 end
 
 -- Why it may not run with these values.

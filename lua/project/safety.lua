@@ -65,7 +65,8 @@ local function confirm(a)
 	local vouched = a.call.vouched and not (a.call.vouched == "caller" and a.policy and (a.policy.asked or not a.policy.confirm_by_flag))
 	if framework.confirm_destructive or by_live or launch.confirmed or vouched or launch.job and a.policy and a.policy.asked then
 		local answer, approval
-		local over = a.policy and a.policy.over -- which lua/ctx/destructive.lua looks at
+		-- lua/ctx/destructive.lua looks at that, but for a form where there is room
+		local over = a.policy and a.policy.over and (a.policy.over.full[1] or a.call.vouched ~= "person")
 		if not (a.call.approved or over) and (a.policy or os.getenv "RUNNER_CLIENT") then
 			answer, approval = require("runner.state.pending_calls").settled(a, true)
 		end

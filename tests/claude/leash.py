@@ -263,9 +263,7 @@ def the_ledger_says_who_agreed(s):
     agreed = [row for row in rows if row.get("decision") == "confirmed"]
     made = [row for row in agreed if row["command"] == "db.migrate"]
     assert [(row["by"], row["client"]["name"], row["subject"]) for row in made] == [("terminal", "claude-code", "agent-7")], agreed
-    assert made[0]["uid"] == TOOLS and made[0].get("login_uid", PERSON) == PERSON, made
-    with open("/proc/self/loginuid", encoding="ascii") as file:
-        assert file.read() != f"{2**32 - 1}" or "login_uid" in made[0] or not may_log_in(), made
+    assert made[0]["uid"] == TOOLS and (made[0].get("login_uid") == PERSON or not may_log_in()), made
     assert {row["uid"] for row in rows if "uid" in row} == {TOOLS} and not [row for row in agreed if row["by"] != "terminal"], agreed
     of_it = [line for line in s.lines("audit.jsonl") if s.id in line and '"confirmed"' in line and '"command":"db.migrate"' in line]
     assert len(of_it) == 1, [line for line in s.lines("audit.jsonl") if s.id in line]

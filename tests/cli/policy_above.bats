@@ -264,6 +264,28 @@ waiting() {
 	effects '1 2 '
 }
 
+@test "a form that a client fills in makes no room, and decides what waits where there is some" {
+	setup_stage
+	command_file wipe <<-'LUA'
+		return { description = "Wipe", danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			run = function() require("fs").append("effects", "9\n") return { effect = "deleted" } end }
+	LUA
+	policy '"allow": { "*": {}, "wipe": { "max_calls": 1 } }, "above": "ask"'
+	env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" RUNNER="$RUNNER" RUNNER_POLICY="$PWD/p.json" PYTHONPATH="$ROOT/tests/cli/lib" \
+		PYTHONDONTWRITEBYTECODE=1 timeout 100 python3 - >answer <<-'PY'
+		from mcp import *
+		with Server("--allow", "wipe", elicits=True) as s:
+		    for _ in range(2):
+		        asked = s.call("wipe")
+		        print(s.call("wipe", requestState=asked["requestState"], inputResponses=YES))
+	PY
+	effects '9 '
+	[ "$(grep -c CONFIRMATION_REQUIRED answer)" -eq 1 ]
+	id=$(grep -o 'apr_[0-9a-f]*' answer | sort -u)
+	person approve "$id"
+	effects '9 9 '
+}
+
 @test "once the cost of all runs is used up a run waits for a person, and costs as much again at most" {
 	setup_stage
 	workflow paid <<-'YAML'
