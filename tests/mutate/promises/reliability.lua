@@ -77,8 +77,6 @@ return {
 		return -1;
 	return xsync_folder(to);]], [[	return status < 0 || rename(from, to) < 0 ? -1 : 0;]],
 		tests = { "tests/fault/power_cut.bats: power cuts while an output too long for memory is kept: what a completed step wrote is whole" } },
-	{ "On the disk when it is said", [[(status < 0 || rename(from, to) < 0)]], [[(status < 0 || (unlink(to), rename(from, to)) < 0)]],
-		tests = { "tests/fault/power_cut.bats: power cuts between calls of runner.fs: what it says is on the disk is there, whole" } },
 	{ "On the disk when it is said", [[fs.mkdirs(root, 448, true)]], [[fs.mkdirs(root, 448)]],
 		tests = { "tests/fault/power_cut.bats: power cuts in a job that goes on where its caller's budget ends: the same" } },
 	{ "On the disk when it is said", [[put(path, "", mode, mode == nil)]], [[put(path, "", mode, false)]],
