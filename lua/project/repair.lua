@@ -105,7 +105,7 @@ local function calls_of(one, tokens, project, front)
 				made[#made + 1] = word
 			end
 			table.move(repaired, 1, #repaired, #made + 1, made)
-			local is_sure = not one.loose or one.loose == "verb" and proposal.sure > 0 and proposal.cost > SURE
+			local is_sure = not one.loose or one.loose == "verb" and level ~= "destructive" and proposal.sure > 0 and proposal.cost > SURE
 			out[#out + 1] = { rest = #repaired, line = command_line.line(made), name = command.name, cost = one.score * proposal.cost,
 				safe = level == "safe", guessed = proposal.guessed or one.guessed, maybe = proposal.dropped or level ~= "safe" and not is_sure }
 		end

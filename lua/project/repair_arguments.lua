@@ -196,11 +196,12 @@ local function by_value(s, text)
 			times[#times + 1] = row.type == "duration" and not s.strict and text:find "%a" and row or nil
 		end
 	end
-	local numbers = {}
+	local numbers, patterns = {}, {}
 	for _, row in ipairs(required) do
 		numbers[#numbers + 1] = row.type == "integer" and row or nil
+		patterns[#patterns + 1] = row.pattern and row or nil
 	end
-	return sole(listed) or sole(numbers) or sole(required) or not required[1] and not listed[1] and sole(times) or nil
+	return sole(listed) or sole(numbers) or sole(patterns) or sole(required) or not required[1] and not listed[1] and sole(times) or nil
 end
 
 local function has_flag(s, name)
@@ -353,8 +354,8 @@ local function meant_by(s, name, value)
 	found = by_name(s, name, value, SURE + 1, #WAYS - 1)
 	local paired = not found[1] and SETS[name] and sole(paired_rows(s, value))
 	found = paired and { { row = paired, cost = 0.95 } } or found
-	local valued = not found[1] and not s.command.secrets and not words.negates(name) and not (s.strict and (#name == 1
-		or words.restricts(name, ""))) and by_value(s, value)
+	local valued = not found[1] and not s.command.secrets and not words.negates(name) and by_value(s, value)
+	valued = valued and not (s.strict and (#name == 1 or words.restricts(name, "to") and reads.suits(s, valued, value) < 3)) and valued
 	s.guessed = valued and s.strict or s.guessed
 	found = valued and { { row = valued, cost = 0.7 } } or found[1] and found or by_name(s, name, value, #WAYS, #WAYS)
 	return (choose(s, found) or {}).row
@@ -437,6 +438,12 @@ local function option(s, token, name, value, after)
 		local is_other = row and row.type == "boolean" and next_value and not TRUE[next_value:lower()] and not FALSE[next_value:lower()]
 			and (value or not row.section)
 		row = not (is_other and row.name ~= "dry_run") and row or nil -- what takes a value is no switch
+	end
+	if used == nil and not row and not listed and name:find "^no%-" and not value then
+		local sure = by_name(s, plain(name):sub(4), nil, 1, SURE)
+		row = sole(sure[1] and sure or by_name(s, plain(name):sub(4), nil, SURE + 1, SURE + 3))
+		row, negated = row and row.row.type == "boolean" and row.row or nil, true -- --no-compression of compress
+		s.guessed = row and s.strict and not sure[1] or s.guessed
 	end
 	local spelt, to = spelling(s, token), row or listed
 	if to and (s.spelt[to] or spelt) ~= spelt then
@@ -584,7 +591,7 @@ local function ways_of(s, rest, run)
 	return out
 end
 
-local BETWEEN = tables.set "as with is = : please thanks now" -- none of them says where to, or from where
+local BETWEEN = tables.set "as with via using is = : please thanks now" -- none of them says where to, or from where
 
 -- The words that are left once flags that lack their dashes have their values ("to production"), and what only joins words is left out.
 -- Where something is changed, somebody has to say so.

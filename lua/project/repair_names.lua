@@ -16,7 +16,9 @@ local ENOUGH, MISSPELT, PLURAL = 0.4, 0.78, 0.9 -- of the project's own, of a bu
 local MOST_TOKENS, MOST_LOADED = 4, 40
 local SAID, LOOSELY = 0.68, 0.55 -- a verb that the description begins with; one that is sometimes used for that of the name
 local SAME_VERB, KIN, REMOTE = 0.7, 0.57, 0.45 -- a verb that means the same; one of its family in that group; one that may be
+local HEARD = 0.42 -- one that the description has
 local READS = 0.5 -- a command that reads, where no verb was typed
+local MAKES = tables.set "a an new another somebody"
 local SHOW = tables.set "get show view display describe read fetch"
 
 -- How much alike a typed word and one of a name are: 0 to 1; true: too little so to change something; "verb": unless all else is sure.
@@ -36,13 +38,13 @@ local function likeness(typed, word, is_verb)
 		return 0
 	elseif words.is_misspelt(typed, word) and not words.is_verb(typed) then
 		return 0.85
-	elseif #word < #typed + 4 and words.is_near(typed, word) then
+	elseif #word < #typed + 4 and not words.has_family(typed) and words.is_near(typed, word) then
 		return 0.8, true
 	elseif #b > 3 and typed:sub(1, #b) == b then
 		return 0.75, is_verb
 	end
-	if #typed > 2 and words.abbreviates(typed, word) then
-		return 0.65, is_verb
+	if #typed > (is_verb and 2 or 1) and words.abbreviates(typed, word) then
+		return 0.65, is_verb or #typed == 2
 	end
 	return is_verb and words.is_loosely_used_for(typed, word) and LOOSELY or 0, "verb"
 end
@@ -121,6 +123,9 @@ local function said_of(word, command, own, missing, last)
 	local is_first = words.is_in(word, first) or words.is_one_verb(word, first)
 	if missing[1] and missing[#missing] >= last and not words.negates(own[missing[#missing]]) and is_first then
 		return SAID, true
+	end
+	if own[missing[1]] == "list" and word:find "s$" and words.is_in(word, command.description) then
+		return SAID, true -- "firewall rules"
 	end
 	return not missing[1] and (is_first and words.is_verb(word)
 		or words.is_in(word, command.description .. " " .. table.concat(command.keywords or {}, " "))) and 0.7 or nil
@@ -202,8 +207,15 @@ local function kin(typed, entry, of)
 	local own, last = name_parts(entry.name)
 	for i, word in ipairs(last > 1 and #typed == #own and typed or {}) do
 		for j = words.has_family(word) and last or #own + 1, #own do
-			local verb = is_rest(typed, i, own, j) and verb_of(own[j], of(entry))
-			local how, level = words.kinship(word, verb or "")
+			local command = is_rest(typed, i, own, j) and of(entry) or nil
+			local how, level = words.kinship(word, command and verb_of(own[j], command) or "")
+			if not how and command and words.is_in(word, command.description) and not words.negates(command.description) then
+				how, level = "said", words.level(word)
+			end
+			local second = how == "near" and words.is_one_verb(word, "create") and command.description:match "^%a+ (%l+)"
+			if second and not MAKES[second] and not words.is_one_verb(own[j], "create") then
+				how = "loose" -- "Open an incident" makes one, and "Open the gate" doesn't
+			end
 			if how then
 				return how, level, entry.name:match "^(.*)%."
 			end
@@ -215,7 +227,7 @@ end
 local function add_kin(out, typed, list, of)
 	local found, near, known = {}, {}, {}
 	for _, one in ipairs(out) do
-		local group = one.score >= SAME_VERB and one.entry.name:match "^(.*)%."
+		local group = one.score >= SAME_VERB and one.loose ~= true and one.entry.name:match "^(.*)%."
 		known[group or ""] = true
 	end
 	for _, entry in ipairs(list) do
@@ -228,7 +240,7 @@ local function add_kin(out, typed, list, of)
 		end
 	end
 	for _, one in ipairs(found) do
-		one.score = one.how == "near" and KIN or REMOTE
+		one.score = one.how == "near" and KIN or one.how == "loose" and REMOTE or HEARD
 		one.loose = (one.how ~= "near" or near[one.group] > 1) and "kin" or nil
 		out[#out + 1] = one
 	end
@@ -246,7 +258,8 @@ end
 -- Add what reads of a group that was named without a verb, and with what it is about: the likeliest is what shows one.
 local function add_readers(out, tokens, list, of)
 	local what = tokens[2] or ""
-	if what == "" or words.has_family(what) or words.is_verb(what) then
+	local is_word = words.shape(what) == "word"
+	if what == "" or words.has_family(what) or words.is_verb(what) or is_word and tokens[3] then
 		return
 	end
 	for _, one in ipairs(out) do
@@ -259,7 +272,7 @@ local function add_readers(out, tokens, list, of)
 		local command = group and not entry.builtin and words.is_same(tokens[1], group) and of(entry)
 		if command and command.danger_level == "safe" and takes_what(command) then
 			out[#out + 1] = { entry = entry, used = 1, score = words.kinship("show", verb_of(verb, command)) == "near" and READS or READS * 0.995,
-				guessed = words.shape(what) == "word" or nil }
+				guessed = is_word or nil }
 		end
 	end
 end

@@ -39,11 +39,11 @@ function M.is_unit(word)
 end
 
 -- The only one of these words that begins so, where no other has it, and isn't more words; the only one with that number.
-local function short_of(text, list)
+local function short_of(text, list, least)
 	local lower, begin, numbers = text:lower(), {}, {}
 	for _, value in ipairs(list) do
 		local other = tostring(value):lower()
-		begin[#begin + 1] = #lower > 2 and other:find(lower, 1, true) and value or nil
+		begin[#begin + 1] = #lower >= least and other:find(lower, 1, true) and value or nil
 		numbers[#numbers + 1] = other:match "^%a+[-_]?(%d+)$" == lower and value or nil
 	end
 	local one = sole(begin)
@@ -115,7 +115,8 @@ end
 -- Another form of what a pattern asks for: its beginning, which is always the same, or its case.
 local function by_pattern(row, text)
 	local lead = row.pattern and row.pattern:match "^%^([%a][%w]*[-_]?)[%[\\]"
-	return lead and text:find "^%d+$" and lead .. text or row.pattern and (reads(row, text:lower()) and text:lower() or text:upper()) or text
+	local other = row.pattern and (reads(row, text:lower()) and text:lower() or text:upper())
+	return lead and text:find "^%d+$" and lead .. text or other or text
 end
 
 ---The value as its row takes it; nil: it can't be one of its.
@@ -135,10 +136,11 @@ function M.read(s, row, text)
 	local trimmed = (list or kind == "integer" or not s.strict) and text:match "^%s*(.-)%s*$" or text
 	trimmed = kind == "integer" and without_unit(row, trimmed) or trimmed
 	for _, candidate in ipairs { text, trimmed, kind == "integer" and joined(trimmed) or trimmed,
-		kind == "duration" and duration_of(text) or trimmed, list and (same_of(trimmed, list) or short_of(trimmed, list)) or trimmed,
+		kind == "duration" and duration_of(text) or trimmed,
+		list and (same_of(trimmed, list) or short_of(trimmed, list, s.strict and 3 or 2)) or trimmed,
 		by_pattern(row, trimmed) } do
 		if reads(row, candidate, list) then
-			return tostring(candidate)
+			return tostring(candidate), s.strict and row.pattern ~= nil and candidate ~= trimmed and not trimmed:find "%d"
 		end
 	end
 	local number, is_guess = number_of(s, row, trimmed)

@@ -148,22 +148,25 @@ end
 -- that one of them does (1: it reads, 2: it changes, 3: it destroys); behind a colon what says more, and is meant by the rest; behind a
 -- bar what sometimes means the same.
 local FAMILIES = [[
-2 create new add make mk generate register: provision define take place open invite issue book draft compose declare submit request
+2 create new make mk generate: add register provision define take place open invite issue book draft compose declare submit request
   reserve allocate enroll onboard file init | setup build insert start run trigger launch schedule spawn subscribe put upload push raise
 3 delete remove rm destroy del erase: unregister deregister uninstall decommission retire terminate teardown revoke withdraw drop
   discard trash | wipe purge prune clear clean cancel void archive release expire evict kick close forget end
-3 purge prune clean cleanup: clear flush empty wipe truncate vacuum gc sweep expunge | drop reset expire
+3 purge prune clean cleanup: clear flush empty sweep expunge | wipe truncate vacuum gc drop reset expire
 3 revoke withdraw invalidate rescind | cancel disable reclaim unassign release
 2 disable suspend deactivate | block lock freeze pause hold ban quarantine archive stop mute off
 2 enable activate reactivate | unsuspend reinstate unblock unlock unfreeze resume start on restore
 2 pause suspend hold freeze | stop disable halt off
 2 resume unpause unsuspend continue unfreeze | start restart enable
-2 start run trigger execute exec launch: begin invoke kick fire boot | resume create schedule new send submit apply perform
-2 stop cancel abort halt: interrupt | kill terminate pause shutdown close suspend end
+2 start run trigger execute exec launch: begin invoke boot | resume create schedule new send submit apply perform
+2 stop halt: interrupt end | cancel abort kill terminate pause shutdown close suspend
+2 cancel abort | stop halt kill interrupt end withdraw void
 2 update edit change modify alter: set patch configure adjust tune | rename resize scale move replace label tag assign
 2 set configure | update edit change adjust patch modify
 1 show get view describe inspect display info read details detail print cat | status check stat peek look explain list logs history
-1 status health state | ping show check get describe inspect
+1 status health state | ping show check get describe inspect track
+1 track trace locate where | status show find
+1 sample head peek | show print tail preview list
 1 list ls enumerate index all | search find query browse show overview report
 1 search find query lookup grep locate | list
 1 logs log tail output stdout console | events history show
@@ -174,8 +177,8 @@ local FAMILIES = [[
 1 estimate quote calculate compute price forecast | show preview
 1 stats statistics metrics usage | show status report
 1 export download dump fetch extract | backup save get
-2 import load ingest upload | restore create
-2 move mv relocate transfer migrate | rename reassign shift
+2 import load ingest | upload restore create
+2 move mv relocate transfer | migrate rename reassign shift
 2 rename relabel | move mv update
 2 copy cp clone duplicate replicate fork | mirror create
 2 send deliver dispatch email mail | post notify push publish broadcast start
@@ -185,7 +188,7 @@ local FAMILIES = [[
 2 restart reboot bounce recycle | reload reset
 2 retry rerun redo repeat | replay restart resume
 2 deploy release rollout ship publish | promote push apply launch
-2 backup snapshot dump save | create run take start export
+2 backup snapshot dump | save create run take start export
 2 acknowledge ack | accept confirm claim take
 2 resolve close complete finish solve | end fix
 2 receive accept | register book confirm
@@ -194,12 +197,12 @@ local FAMILIES = [[
 2 attach connect mount: bind associate link join | add register assign enable
 3 detach disconnect unmount unbind: dissociate unlink | remove deregister release
 2 allow permit | open enable add grant accept
-3 deny block refuse reject | drop close disable ban
+3 deny block | refuse reject drop close disable ban
 2 subscribe join enroll optin | add
 3 unsubscribe leave optout | remove
 2 refund reimburse repay | return
-2 rotate renew refresh reissue regenerate | roll replace reset extend update
-2 extend prolong renew | increase update
+2 rotate reissue regenerate | renew refresh roll replace reset extend update
+2 renew extend prolong | refresh rotate increase update
 2 resize scale | set update change adjust
 2 drain evacuate | disable
 ]]

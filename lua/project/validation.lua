@@ -9,13 +9,15 @@ local attempt = require "runner.core.attempt"
 
 local M = {}
 
-local FORMATS = { json = true, jsonl = true, tsv = true, plain = true, table = true, text = true, id = true }
+-- What people call a format, and the one that is meant.
+local FORMATS = { json = "json", jsonl = "jsonl", tsv = "tsv", plain = "plain", table = "table", text = "text", id = "id",
+	yaml = "json", yml = "json", csv = "tsv", ndjson = "jsonl" }
 
 local function check_output(framework, problems)
 	if framework.output and FORMATS[framework.output] then
 		problems[#problems + 1] = { field = "output", code = "INVALID_ARGUMENT", value = framework.output,
 			message = ("--output takes a file; '%s' is a format"):format(framework.output),
-			suggestion = ("Use --format %s"):format(framework.output) }
+			suggestion = ("Use --format %s"):format(FORMATS[framework.output]) }
 	end
 end
 

@@ -9,14 +9,14 @@ local words = require "runner.project.repair_words"
 
 local LEVELS = { "safe", "mutating", "destructive" }
 
--- A project of these commands: "group verb" → the level of danger.
-local function project(commands)
+-- A project of these commands: "group verb" → the level of danger. Each is said to do it to a thing, or to `what`.
+local function project(commands, what)
 	local list, loaded = {}, {}
 	for name, level in pairs(commands) do
 		local dotted = name:gsub(" ", ".")
 		list[#list + 1] = { name = dotted, path = dotted .. ".lua" }
 		loaded[dotted] = assert(command.normal({
-			description = "Concerns one of them", danger_level = level, run = print,
+			description = ("%s %s"):format(name:match "%S+$", what or "a thing"), danger_level = level, run = print,
 			args = { { "id", "string", positional = true, required = true } },
 			exit_codes = { TIMEOUT = { retryable = false, side_effects = "none" } },
 		}, dotted))
@@ -48,13 +48,13 @@ describe("a verb that a group has not", function()
 	-- typed, the command, its level, and one beside it
 	local MEANT = {
 		{ "create", "take", "mutating", "delete" }, { "new", "issue", "mutating", "revoke" },
-		{ "add", "invite", "mutating", "suspend" }, { "generate", "issue", "mutating", "revoke" },
+		{ "create", "invite", "mutating", "suspend" }, { "generate", "issue", "mutating", "revoke" },
 		{ "create", "place", "mutating", "cancel" }, { "make", "draft", "mutating", "send" },
 		{ "create", "open", "mutating", "close" }, { "disable", "suspend", "mutating", "delete" },
 		{ "deactivate", "suspend", "mutating", "delete" }, { "delete", "revoke", "destructive", "issue" },
 		{ "rm", "retire", "destructive", "register" }, { "remove", "unregister", "mutating", "register" },
 		{ "run", "trigger", "mutating", "cancel" }, { "execute", "trigger", "mutating", "retry" },
-		{ "halt", "cancel", "mutating", "retry" }, { "update", "configure", "mutating", "delete" },
+		{ "halt", "end", "mutating", "retry" }, { "update", "configure", "mutating", "delete" },
 		{ "edit", "patch", "mutating", "delete" }, { "hash", "checksum", "safe", "delete" },
 		{ "describe", "details", "safe", "delete" }, { "output", "logs", "safe", "cancel" },
 		{ "test", "validate", "safe", "delete" }, { "dispatch", "ship", "mutating", "cancel" },
@@ -118,12 +118,17 @@ describe("a verb that a group has not", function()
 			end
 		end
 		for _, one in ipairs { { "revoke", "delete", "destructive" }, { "lock", "suspend", "mutating" }, { "terminate", "cancel", "mutating" },
-			{ "create", "run", "mutating" }, { "restart", "retry", "mutating" }, { "take", "create", "mutating" } } do
+			{ "create", "run", "mutating" }, { "restart", "retry", "mutating" }, { "take", "create", "mutating" }, { "add", "invite", "mutating" },
+			{ "stop", "cancel", "mutating" }, { "clean", "wipe", "destructive" } } do
 			project { ["thing " .. one[2]] = one[3] }
 			local fix, hint = call(("thing %s x-1"):format(one[1]))
 			assert.is_nil(fix, one[1])
 			assert.equal(("If that is meant, write runner thing %s x-1"):format(one[2]), hint)
 		end
+		project({ ["thing open"] = "mutating" }, "the thing")
+		local fix, hint = call "thing create x-1"
+		assert.is_nil(fix)
+		assert.equal("If that is meant, write runner thing open x-1", hint)
 	end)
 
 	it("means nothing where the group has a command of its name, whatever is wrong with the rest", function()
