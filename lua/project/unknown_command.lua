@@ -150,6 +150,16 @@ local function nearest(words, list, wanted)
 		or suggest.nearest(words[1], names, 1)[1]]
 end
 
+-- "workflow rnu": the entry of a group whose last words are nearest.
+local function nearest_below(word, m)
+	local names, by_name = {}, {}
+	for _, c in ipairs(word and m.below or {}) do
+		local name = c.name:sub(#m.group + 2)
+		names[#names + 1], by_name[name] = repair_words.negates(name) == repair_words.negates(word) and name or nil, c
+	end
+	return by_name[suggest.nearest(word or "", names, 1)[1]]
+end
+
 -- "self lnt": one of runner's own.
 local function of_runner(words, list)
 	local names, all = {}, {}
@@ -164,7 +174,7 @@ end
 -- Where no command is likely: the nearest, what is said of a habit, or those that there are.
 local function otherwise(words, m, list, project)
 	local habit = flag_errors.word(words)
-	local near = m.group and not m.below[2] and m.below[1]
+	local near = m.group and (not m.below[2] and m.below[1] or nearest_below(m.group == words[m.at] and words[m.at + 1] or words[m.at], m))
 		or not m.group and (nearest(words, list, is_own) or not habit and nearest(words, list, is_any))
 	if near and catalog.rows({ near }, project)[1] then
 		return did_you_mean { near.name }

@@ -75,6 +75,8 @@ wrong() {
 	call whoever tonight --zzz 1 --yyy 2
 	expect 'e.error.context["usage"] == ["runner duty <team>  # Who is on call tonight"]'
 	expect '"duty" in e.error.suggestion'
+	call workflow rnu
+	expect 'e.error.suggestion == "Did you mean \x27workflow run\x27?"'
 	call zzz
 	expect 'e.error.context["usage"] == ["Commands: duty, store drop, store put"]'
 	call dutty
