@@ -152,7 +152,8 @@ function M.job(a, path)
 		asks = asks or limits.asks(policy, call)
 	end
 	call.job = path:match "[^/]+$"
-	local e = asks and count(a, call, a.settled.timeout_ms, true)
+	local starts = a.settled.sources.timeout == "outer run" and "rest" or true -- the outer run's limit isn't the job's
+	local e = asks and count(a, call, a.settled.timeout_ms, starts)
 	if e then
 		error(e, 0)
 	end

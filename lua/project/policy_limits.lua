@@ -508,7 +508,7 @@ end
 ---@param policy table
 ---@param call runner.LimitedCall
 ---@param limit_ms integer its time limit; 0: none
----@param starts? boolean it starts the job which makes it
+---@param starts? true|"rest" it starts the job which makes it: its limit, or what is left, is held for that
 ---@return runner.PolicyRefusal?
 ---@return fun()? ended
 function M.count(policy, call, limit_ms, starts)
@@ -518,10 +518,10 @@ function M.count(policy, call, limit_ms, starts)
 	end
 	local timed = false
 	for _, quota in ipairs(list) do
-		timed = timed or quota.kind == "total_time" and not starts and M.is_timed(call, limit_ms)
+		timed = timed or quota.kind == "total_time" and M.is_timed(call, limit_ms)
 	end
 	local ok, refused, ended = attempted(quotas.admit, key_of(policy), list, { name = counted_name(call.name, call.builtin),
-		unit = starts and job_unit(call) or unit(), job = job_unit(call), agreed = call.agreed,
+		unit = starts and job_unit(call) or unit(), job = job_unit(call), agreed = call.agreed, starts = starts,
 		keep_ms = limit_ms > 0 and limit_ms or REMEMBERED_MS, timed = timed }, all_quotas(policy))
 	if not ok then
 		return uncountable(policy, tostring(refused))

@@ -9,6 +9,7 @@ local json = require "runner.json"
 local M = {}
 
 local LOCK_MS = 20000
+local START_MS = 60000 -- until a job that was started has begun
 local LARGEST = 1 << 24 -- bytes
 local ENDS_LARGEST = 1 << 20
 
@@ -25,6 +26,7 @@ local ENDS_LARGEST = 1 << 20
 ---@field keep_ms integer its time limit, or how long it is remembered where it has none
 ---@field timed boolean is its time counted?
 ---@field job? string of the job that makes it: its starter has counted that
+---@field starts? true|"rest" it starts the job, for which its time, or all that is left, is held until that begins
 ---@field agreed? boolean by a person: what asks one refuses nothing
 
 ---The file of a policy's counts, without its ending.
@@ -128,10 +130,11 @@ local function age(state, longest)
 	local calls = json.array {}
 	for _, call in ipairs(state.calls) do
 		call.age = call.age + passed
-		if call.open and call.age >= call.keep then -- it was killed: it has had all of its time
+		local keep = call.keep + (call.unit:find "^job:" and START_MS or 0)
+		if call.open and call.age >= keep then -- it was killed: it has had all of its time
 			close(state, call, call.keep)
 		end
-		calls[#calls + 1] = (call.age < call.keep or call.age < longest) and call or nil
+		calls[#calls + 1] = (call.age < keep or call.age < longest) and call or nil
 	end
 	state.calls, state.wall, state.up, state.boot = calls, wall, up, boot
 end
@@ -255,8 +258,9 @@ end
 ---@return integer? time_ms left of the total time
 function M.look(key, quotas, call, made)
 	local found = with(key, quotas, function(state)
-		if find(state, call.unit, call.job) then
-			return false, {}
+		local known = find(state, call.unit, call.job)
+		if known then -- a job that begins has the time that its starter holds
+			return false, { time = known.unit == call.job and known.open and known.keep or nil }
 		end
 		for name in (made or ""):gmatch "%S+" do
 			table.insert(state.calls, { name = name, unit = "", age = 0, keep = 0 })
@@ -294,18 +298,20 @@ function M.admit(key, quotas, call, all)
 	local refused = with(key, all, function(state)
 		local known = find(state, call.unit, call.job)
 		if not known then
-			local refused = refusal(state, quotas, call.timed and math.max(call.keep_ms, 1) or 1, call.agreed)
+			local needs_ms = call.timed and call.starts ~= "rest" and math.max(call.keep_ms, 1) or 1
+			local refused, left = refusal(state, quotas, needs_ms, call.agreed)
 			if refused then
 				return false, refused
 			end
-			known = { name = call.name, unit = call.unit, age = 0, keep = call.keep_ms }
+			known = { name = call.name, unit = call.unit, age = 0, keep = call.starts == "rest" and left or call.keep_ms }
 			table.insert(state.calls, known)
 			total_of(state, call.name).calls = total_of(state, call.name).calls + 1
 		end
-		known.unit, known.open, before = call.unit, call.timed and token or nil, known.age
+		before = known.unit == call.unit and known.age or 0 -- a job's time begins with it
+		known.unit, known.open = call.unit, call.timed and token or nil
 		return true
 	end)
-	local file = not refused and call.timed and assert(io.open(key .. ".ends", "ab")) or nil
+	local file = not refused and call.timed and not call.starts and assert(io.open(key .. ".ends", "ab")) or nil
 	return refused, file and function()
 		file:write(("%s %d\n"):format(token, math.floor(before + host.now() - began)))
 		file:close()

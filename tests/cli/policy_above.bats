@@ -15,6 +15,9 @@ setup_stage() {
 				if args.n == 60 then
 					ctx:sleep(60)
 				end
+				while args.n > 60 and not require("fs").stat("go") do
+					ctx:sleep(0.05)
+				end
 				return { effect = "updated", n = args.n }
 			end }
 	LUA
@@ -207,6 +210,27 @@ waiting() {
 	call job list
 	expect 'len(e.data) == 3'
 	ran 3
+}
+
+@test "jobs that start at once take no more time than there is: one holds it, and begins with as much" {
+	setup_stage
+	policy '"allow": { "deploy": { "total_time": "30s" }, "job*": {} }, "above": "ask"'
+	local i
+	for i in 61 62 63; do
+		env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" --policy p.json deploy --detach --n "$i" >"answer$i" 2>/dev/null &
+	done
+	wait
+	[ "$(cat answer6? | grep -c '"ok":true')" -eq 1 ]
+	[ "$(cat answer6? | grep -c CONFIRMATION_REQUIRED)" -eq 2 ]
+	call policy check p.json
+	expect '[r["used"]["time_ms"] for r in e.data["rules"] if r["rule"] == "deploy"] == [30000]'
+	touch go
+	no_job() { call job list && expect '[j["status"] for j in e.data] == ["complete"]'; }
+	until_true no_job
+	call policy check p.json
+	expect 'all(r["used"]["time_ms"] < 30000 for r in e.data["rules"] if r["rule"] == "deploy")'
+	deploys --n 64
+	[ "$(wc -l <effects)" -eq 2 ]
 }
 
 @test "neither a flag, a terminal of its own, a command that calls it, several in one call nor a workflow is a person" {
