@@ -107,6 +107,7 @@ inside() {
 		find over/upper \( -type f -o -type l -o -type c -o -name '*runner*' \) ! -path '*/var/lib/dpkg/*' \
 			! -path '*/var/log/*' ! -path '*/var/cache/*' -printf '/%P\n'
 	SH
+	unshare "${as_root[@]}" --mount true || return 77
 	unshare "${as_root[@]}" --mount --pid --fork sh inside.sh
 }
 
