@@ -111,7 +111,7 @@ end
 
 -- Flags in front of the name may decide where it is looked for. A policy holds from here on.
 local function take_place(a)
-	if a.call.in_front > 0 or os.getenv "RUNNER_POLICY" or os.getenv "RUNNER_CONTEXT" then
+	if a.call.in_front > 0 or os.getenv "RUNNER_POLICY" or os.getenv "RUNNER_CONTEXT" or os.getenv "RUNNER_SUBJECT" then
 		local problem = keep(a, require("runner.project.place").take(a))
 		return problem and early(problem)
 	end

@@ -30,6 +30,7 @@ local function one(gate)
 	add("state", row.outcome and ("%s, %s"):format(row.state, row.outcome) or row.state)
 	add("subject", row.subject)
 	add("client", row.client and ("%s %s %s"):format(row.client.transport or "", row.client.name or "", row.client.version or ""))
+	add("trace", row.trace_id)
 	for _, asker in ipairs(row.asked_by) do
 		add("asked by", ("user %s, processes %s"):format(asker.uid or "?", table.concat(asker.processes, ", ")))
 	end

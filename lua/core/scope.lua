@@ -1,8 +1,8 @@
 -- scope: whose records (jobs, runs of workflows, rows of the audit ledger) a call sees. Each belongs to the
 -- project of the call that made it: its root, "" where it had none, nil where an older runner made it. Lists
 -- and what is short for an ID mean those of the call's own project. A whole ID means any, but not in what a
--- server of MCP runs, nor under a policy with `folders`: there, no other project exists. Under a policy with a `subject`, jobs and
--- rows of another subject don't either.
+-- server of MCP runs, nor under a policy with `folders`: there, no other project exists. Under a `subject`, jobs and rows of another
+-- one don't either.
 
 local attempt = require "runner.core.attempt"
 local errors = require "runner.core.errors"
@@ -63,10 +63,10 @@ local function fence()
 	end
 end
 
----Whose call this is, as its policies say; nil: no user's, and it sees those of all.
+---Whose call this is, as its policies say, or who started it (lua/project/place.lua); nil: no user's, and it sees those of all.
 ---@return string?
 function M.subject()
-	return (attempt.policy or {}).subject
+	return (attempt.policy or {}).subject or os.getenv "RUNNER_SUBJECT"
 end
 
 ---May this call see a record of that subject?

@@ -7,6 +7,7 @@ local errors = require "runner.core.errors"
 local host = require "runner.host"
 local json = require "runner.json"
 local progress = require "runner.ctx.progress"
+local scope = require "runner.core.scope"
 
 local M = {}
 
@@ -144,7 +145,8 @@ function M.checkpoint(ctx, state)
 		return -- a dry run does no work
 	end
 	local about = assert(json.encode { fingerprint = fingerprint, file = attempt.command.digest, version = attempt.launch.version,
-		total = progress.whole.total, unit = attempt.mask and attempt.mask(progress.whole.unit) or progress.whole.unit })
+		total = progress.whole.total, unit = attempt.mask and attempt.mask(progress.whole.unit) or progress.whole.unit,
+		subject = scope.subject(), client = scope.client(), trace_id = attempt.launch.trace_id })
 	checkpoints.write(key, ('%s,"state":%s}\n'):format(about:sub(1, -2), text))
 	local pause_at = attempt.settled.pause_at
 	if pause_at and host.now() >= pause_at then

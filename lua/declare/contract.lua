@@ -24,7 +24,7 @@ local M = {}
 -- Which module has the rows of a key or a flag, so that no more than needed is loaded; flags in the order of help.
 -- generated: subjects
 local INDEX = [[
-caller: cwd choose config context no_config policy plain width auth headless_supported token_env_vars requires_editor
+caller: cwd choose config context no_config policy subject plain width auth headless_supported token_env_vars requires_editor
 caller: non_interactive_alternatives gui_operations headless_behavior headless token_env_var aliases introduced_in deprecated_in replacement
 caller: removed_in platform primary_id_field required_tools mcp schema show_config output_schema
 input: stdin requires option_placement arguments help_argv stdout protocol raw_payload input_file validate_only

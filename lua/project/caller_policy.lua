@@ -16,6 +16,7 @@ local accept_rule, is_meant, match, named = names.rule, names.is_meant, names.ma
 M.is_meant = is_meant
 
 local VARIABLE = "RUNNER_POLICY"
+local SUBJECT = "RUNNER_SUBJECT"
 local CALLED = "RUNNER_CALLED"
 local HELD = "RUNNER_CONFINED"
 M.HELD = HELD
@@ -93,6 +94,13 @@ local function limit(v)
 	return ms and ms > 0 and ms or nil
 end
 
+---A name of a subject; nil: it is none.
+---@param v any
+---@return string?
+function M.subject(v)
+	return rules.text(v) and #v <= 200 and not v:find "%c" and v or nil
+end
+
 local NAMES = 'a list of commands, groups and globs such as ["deploy", "db *", {"name": "dev", "optional": true}]'
 local BOOLEAN = "true or false"
 
@@ -117,7 +125,7 @@ local KEYS = {
 	counts = { folder, 'the absolute path of a folder such as "/var/lib/agents"' },
 	expires = { function(v) return limits().expires(v) end, 'a time such as "2026-12-01" or "2026-12-01T18:00:00Z"' },
 	max_jobs = { rules.whole(0, 10000), "a whole number of jobs that run at once" },
-	subject = { function(v) return rules.text(v) and #v <= 200 and not v:find "%c" and v or nil end, "a name such as \"agent-7\"" },
+	subject = { function(v) return M.subject(v) end, 'a name such as "agent-7"' },
 }
 
 local ACCEPT = {}
@@ -418,6 +426,28 @@ function M.unsafe(all, project)
 			return invalid(policy.path, ("%s: %s"):format(policy.path, why),
 				"Let it write to a folder without commands and settings, such as one of its own outside the project")
 		end
+	end
+end
+
+---Take the name that a call is given besides its policies, where there is no other one: it holds for what the call starts, too.
+---@param given? string of --subject
+---@param all? runner.CallerPolicy
+---@return runner.Error? problem POLICY_INVALID, POLICY_DENIED
+function M.take_subject(given, all)
+	local by
+	for _, policy in ipairs(all and all.list or {}) do
+		by = by or policy.subject and policy
+	end
+	for _, one in ipairs { { SUBJECT, os.getenv(SUBJECT), "Unset" }, { "--subject", given, "Leave out" } } do
+		local from, name = one[1], one[2]
+		if name and not M.subject(name) then
+			return invalid(nil, ("%s has no name of a subject"):format(from), "Give it at most 200 bytes of one line, such as agent-7")
+		elseif name and by and by.subject ~= name then
+			return refused(by, "subject", ("%s is not allowed: its subject is '%s'"):format(from, by.subject),
+				{ fix_required = ("%s %s: whose call this is has been said"):format(one[3], from) })
+		end
+		by = by or name and { path = from, subject = name }
+		host.setenv(SUBJECT, name or os.getenv(SUBJECT))
 	end
 end
 

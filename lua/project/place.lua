@@ -1,5 +1,5 @@
 -- place: --cwd, --config, --context and --no-config, which decide where a command is looked for and with
--- what settings, and --policy, which decides what may be called. So they stand in front of its name.
+-- what settings, --policy, which decides what may be called, and --subject. So they stand in front of its name.
 -- Loaded when a flag does, or where a policy or a context holds. A context holds for what the call starts,
 -- too: RUNNER_CONTEXT has its name, and in a child the file of settings that it belongs to ("NAME#FILE").
 
@@ -80,6 +80,15 @@ local function take_policy(front, given)
 	end
 end
 
+-- Whose call it is.
+local function take_subject(front, given, policy)
+	if given.subject and not front.subject then
+		return wrong("subject", nil, "--subject needs a name")
+	elseif front.subject or os.getenv "RUNNER_SUBJECT" then
+		return require("runner.project.caller_policy").take_subject(front.subject, policy)
+	end
+end
+
 -- The context that the caller's environment names; in the settings of another file, an inherited one means
 -- nothing. A flag goes before it.
 local function inherited()
@@ -92,6 +101,7 @@ local function take(a)
 	local parsed = args.parse({}, table.move(a.tokens, 1, a.call.in_front, 1, {}))
 	local front = parsed.framework
 	local refused, policy = take_policy(front, parsed.framework_given)
+	refused = refused or take_subject(front, parsed.framework_given, policy)
 	local from, file = inherited()
 	from = not front.context and not front.no_config and from or nil
 	front.context = front.context or from -- a policy refuses the flag: the environment is not the call's to choose

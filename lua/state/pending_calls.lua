@@ -20,10 +20,10 @@ local TTL_MS, KEPT_MS = 24 * 3600 * 1000, 30 * 24 * 3600 * 1000
 local MOST, ASKERS = 100, 32 -- that wait, of a project and a subject; of one
 local BYTES, SHOWN = 64 << 10, 20 -- of one; lines of what it would affect
 local LINE = 5000 -- bytes of what decides a call, each of which is shown whole
-local SURROUNDINGS = { "RUNNER_CLIENT", "RUNNER_CONTEXT", "RUNNER_PATH", "RUNNER_POLICY", "RUNNER_SERVED" }
+local SURROUNDINGS = { "RUNNER_CLIENT", "RUNNER_CONTEXT", "RUNNER_PATH", "RUNNER_POLICY", "RUNNER_SERVED", "RUNNER_SUBJECT" }
 -- Flags that decide how the answer looks, who confirms, or what is read in their place (deciding). All others decide the call.
 local FORM = tables.set [[format quiet verbose debug no_color width meta plain max_bytes yes non_interactive confirm_destructive
-	cwd config context no_config policy raw_payload]]
+	cwd config context no_config policy subject raw_payload]]
 
 -- --- which calls ------------------------------------------------------------------------------
 
@@ -146,7 +146,8 @@ local function kept(a, is, affected)
 	end
 	local client = os.getenv "RUNNER_CLIENT"
 	local text = json.encode { words = words_of(a), env = surroundings(a), cwd = is.dir, command = is.call.command,
-		arguments = is.call.arguments, would_affect = affected, client = client and json.decode(client) or nil }
+		arguments = is.call.arguments, would_affect = affected, client = client and json.decode(client) or nil,
+		trace_id = a.launch.trace_id }
 	if not text or #text > BYTES then
 		return "its arguments can't be kept, or are too long"
 	elseif host.may_hold_secrets(text) then

@@ -62,7 +62,7 @@ BENT = [["--format", "tsv"], ["--format=jsonl"], ["--output", "result"], ["--out
         ["--retries", "1000"], ["--retry-delay", "1h"], ["--retry-delay", "0"], ["--warnings-as-errors"], ["--plan"],
         ["--help"], ["--yes"], ["--"]]
 VARIABLES = [*docs.flag_variables(), "RUNNER_EXIT_TABLE", "RUNNER_SEED", "RUNNER_LOAD_TIMEOUT",
-             "RUNNER_PATH", "RUNNER_POLICY", "RUNNER_CONTEXT", "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "KEEP", "TAGS", "CI", "NO_COLOR", "TERM",
+             "RUNNER_PATH", "RUNNER_POLICY", "RUNNER_SUBJECT", "RUNNER_CONTEXT", "RUNNER_DEADLINE_MS", "RUNNER_OUTER_RETRIES", "KEEP", "TAGS", "CI", "NO_COLOR", "TERM",
              "COLUMNS", "TMPDIR", "HOME", "PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "LC_ALL", "LUA_PATH",
              "LUA_INIT", "=", ""]
 VALUES = WORDS + ["standard", "classic", "1:1:1", "9223372036854775807:1:1", "/proc/nonexistent", "relative", ":::",

@@ -133,7 +133,8 @@ function M.approval(gate)
 	local call, starter = gate.call or {}, (gate.run_actors or {})[1] or {}
 	return { id = gate.id, run = gate.run, workflow = gate.workflow, step = gate.key, state = gate.state, message = gate.message,
 		shown = gate.shown, command = call.command, arguments = call.arguments, would_affect = call.would_affect, cwd = call.cwd,
-		asked_by = askers_of(gate), subject = gate.subject or gate.run_subject, client = call.client or starter.client, outcome = gate.became,
+		asked_by = askers_of(gate), subject = gate.subject or gate.run_subject, client = call.client or starter.client,
+		trace_id = call.trace_id or starter.trace_id, outcome = gate.became,
 		asked = time(gate.asked_ms), deadline = time(gate.deadline_ms), default = gate.deadline_ms and gate.fallback,
 		decided = time(gate.decided_ms), by = gate.decided_by, why = gate.why, project = scope.label(gate.project) }
 end

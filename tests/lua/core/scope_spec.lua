@@ -29,6 +29,19 @@ describe("the scope of a call", function()
 		assert.equal("program:x", scope.own())
 	end)
 
+	it("is of the subject of its policies, else of who started it", function()
+		local host = require "runner.host"
+		local outside = os.getenv "RUNNER_SUBJECT"
+		host.setenv("RUNNER_SUBJECT", "b")
+		attempt.policy = nil
+		assert.same({ "b", true, false, false }, { scope.subject(), scope.is_subject "b", scope.is_subject "a", scope.is_subject(nil) })
+		attempt.policy = { list = {}, subject = "a" }
+		assert.same({ "a", false, true }, { scope.subject(), scope.is_subject "b", scope.is_subject "a" })
+		host.setenv("RUNNER_SUBJECT", outside)
+		attempt.policy = nil
+		assert.equal(outside, scope.subject())
+	end)
+
 	it("is open to whole IDs, unless a policy has folders", function()
 		with("/srv/a", false)
 		assert.same({ false, true, true, true }, { scope.is_closed(), scope.sees "/srv/b", scope.sees "", scope.sees(nil) })
