@@ -43,10 +43,10 @@ M.rows = {
 	vscode = { name = "VS Code", key = "servers", file = in_project ".vscode/mcp.json", type = true },
 }
 
--- The policies that hold for this call hold for the server: one as a flag, several in its environment.
-local function policies()
+-- The policies that hold for the server: one as a flag, several in its environment.
+local function policies(list)
 	local out = {}
-	for i, policy in ipairs(attempt.policy and attempt.policy.list or {}) do
+	for i, policy in ipairs(list) do
 		out[i] = policy.path
 	end
 	return not out[2] and out[1] or nil, out[2] and { RUNNER_POLICY = table.concat(out, ":") } or nil
@@ -56,6 +56,8 @@ end
 local function words(settings, folder, policy)
 	local out = json.array(folder and { "--cwd", folder } or {})
 	out[#out + 1], out[#out + 2] = policy and "--policy", policy
+	local subject = os.getenv "RUNNER_SUBJECT"
+	out[#out + 1], out[#out + 2] = subject and "--subject", subject
 	out[#out + 1], out[#out + 2] = "mcp", "serve"
 	for _, flag in ipairs { "allow", "only", "group" } do
 		for _, name in ipairs(settings[flag] or {}) do
@@ -90,12 +92,13 @@ end
 ---What a client's file has to say of our server.
 ---@param client string of M.rows
 ---@param settings table of runner mcp install
+---@param list table[] the policies of the server
 ---@return runner.mcp.Installation? nil: neither XDG_CONFIG_HOME nor HOME is an absolute path
-function M.installation(client, settings)
+function M.installation(client, settings, list)
 	local row, root = M.rows[client], attempt.project.root or paths.here()
 	local path, homeless = row.file(root)
 	local name = settings.name or (root:match "[^/]+$" or "runner"):gsub("[^%w_-]+", "-"):sub(1, 64) -- as --name takes it
-	local policy, env = policies()
+	local policy, env = policies(list)
 	return path and { path = path, homeless = homeless, key = row.key, name = name,
 		server = { type = row.type and "stdio" or nil, command = program(not row.global), env = env,
 			args = words(settings, row.global and root or nil, policy) } }

@@ -135,15 +135,17 @@ end
 ---Why a call would be refused.
 ---@param words string[] of the command's name, which exists
 ---@param given? any[] words that follow it
+---@param list? table[] the policies; default: those of this call
 ---@return string? why a sentence that names the policy; nil: no policy refuses it
-function M.call(words, given)
-	local found = attempt.policy and locate.find(words, attempt.project)
+function M.call(words, given, list)
+	list = list or attempt.policy and attempt.policy.list
+	local found = list and locate.find(words, attempt.project)
 	if not found then
 		return nil
 	end
 	local command = catalog.load(found, attempt.project)
 	local name, confirmed = name_of(words, found), confirms(given or {})
-	for _, policy in ipairs(attempt.policy.list) do
+	for _, policy in ipairs(list) do
 		local rule, why = caller_policy.refusal(policy, name, found.path, command and command.danger_level)
 		if rule then
 			return ("%s: '%s' is not allowed: %s"):format(policy.path, command_line.typed(name), why)

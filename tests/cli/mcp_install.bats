@@ -31,6 +31,29 @@ prepare() {
 	expect "list(e.data['config']['mcpServers'].values())[0]['args'] == ['mcp', 'serve']"
 }
 
+@test "--policy is that of the entry and not of the call, beside those of the call; what is wrong with it is said" {
+	echo '{ "subject": "agent-7", "allow": ["hello", "mcp serve"] }' >p.json
+	echo '{ "allow": ["mcp"] }' >own.json
+	answers 0 mcp install claude-code --policy p.json
+	expect "list(e.data['config']['mcpServers'].values())[0]['args'] == ['--policy', '$PWD/p.json', 'mcp', 'serve'] and e.warnings == []"
+	expect '"policy" not in e.meta'
+	answers 0 --policy own.json mcp install claude-code --policy p.json
+	expect "list(e.data['config']['mcpServers'].values())[0]['env'] == {'RUNNER_POLICY': '$PWD/own.json:$PWD/p.json'}"
+	echo '{ "allow": ["hello"] }' >own.json
+	answers 0 mcp install claude-code --policy own.json
+	expect '[w["code"] for w in e.warnings] == ["POLICY_REFUSES"]'
+	echo '{ "allow": ["helo"] }' >own.json
+	for policy in own.json missing.json; do
+		answers 4 mcp install claude-code --write --policy "$policy"
+		expect 'e.error["code"] == "POLICY_INVALID"'
+	done
+	answers 0 --subject agent-9 mcp install claude-code
+	expect "list(e.data['config']['mcpServers'].values())[0]['args'] == ['--subject', 'agent-9', 'mcp', 'serve']"
+	answers 7 --subject agent-9 mcp install claude-code --write --policy p.json
+	expect 'e.error["code"] == "POLICY_DENIED" and e.error["context"]["rule"] == "subject"'
+	[ ! -e .mcp.json ]
+}
+
 @test "--write adds the entry and loses nothing, and a second time changes nothing" {
 	printf '{\n  "mcpServers": {\n    "other": { "command": "x", "env": { "KEY": "1" } }\n  },\n  "n": 12345678901234567\n}\n' >.mcp.json
 	call mcp install claude-code --write --name mine

@@ -6,7 +6,9 @@ local listing = require "runner.mcp.listing"
 local clients = require "runner.mcp.clients"
 local display = require "runner.core.display"
 local fs = require "runner.fs"
+local host = require "runner.host"
 local layout = require "runner.output.layout"
+local policy_commands = require "runner.project.policy_commands"
 local tables = require "runner.core.tables"
 
 local LARGEST, PRIVATE, PUBLIC = 4 << 20, 384, 420 -- bytes; 0600, 0644
@@ -23,6 +25,22 @@ local function read(ctx, path)
 		ctx:fail("PRECONDITION", ("Can't read %s: %s"):format(real, why), { side_effects = "none" })
 	end
 	return real, text, about.mode and about.mode & 511 or PUBLIC
+end
+
+-- The policies that hold for this call hold for the server; --policy holds for the server alone.
+local function policies(path)
+	local list = table.move(attempt.policy and attempt.policy.list or {}, 1, 16, 1, {})
+	if path then
+		local caller_policy = require "runner.project.caller_policy"
+		local policy, problem = caller_policy.read(require("runner.core.paths").absolute(path, host.getcwd()))
+		list[#list + 1] = policy
+		problem = problem or policy_commands.mismatch(policy, require("runner.project.catalog").all(attempt.project))
+			or caller_policy.take_subject(nil, { list = list })
+		if problem then
+			error(problem, 0)
+		end
+	end
+	return list
 end
 
 local function merge(ctx, installation, path, text)
@@ -50,6 +68,7 @@ return {
 		{ "client", "enum", values = tables.sorted_keys(clients.rows), positional = true, required = true, description = "Client to set up" },
 		{ "write", "boolean", description = "Write it into the client's file, beside what that has" },
 		{ "name", "string", pattern = "^[A-Za-z0-9_-]{1,64}$", description = "Name of the server; default: that of the project's folder" },
+		{ "policy", "path", description = "A policy for the server, which need not allow this call" },
 		{ "progressive", "boolean", description = "Serve three tools in place of one for each command" },
 	},
 	exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" },
@@ -60,7 +79,8 @@ return {
 	},
 	validate = listing.validate,
 	run = function(args, ctx)
-		local installation = clients.installation(args.client, args)
+		local list = policies(args.policy)
+		local installation = clients.installation(args.client, args, list)
 		if not installation then
 			ctx:fail("PRECONDITION", "No folder for the client's file: neither XDG_CONFIG_HOME nor HOME is an absolute path")
 		end
@@ -68,7 +88,7 @@ return {
 			ctx:warn("NO_PROJECT", "There is no project here, nor in a folder above: the server will serve no command of one. "
 				.. "Install it in the project's folder")
 		end
-		local refused = require("runner.project.policy_commands").call { "mcp", "serve" }
+		local refused = policy_commands.call({ "mcp", "serve" }, nil, list)
 		if refused then
 			ctx:warn("POLICY_REFUSES", refused)
 		end
