@@ -163,11 +163,12 @@ stage() {
 	grep '"confirmed"' audit.jsonl | grep '"command":"drop"' | grep -q '"subject":"a"'
 }
 
-@test "a server has one: its calls, tasks and resources are those of its subject" {
+@test "a server has one: what its calls make, and what they, its tasks and its resources show, is of its subject" {
 	stage
+	body slow 'async = true,' <<<'return { n = 1 }'
 	session <<'PY'
 import re
-ids = {}
+ids, tasks = {}, []
 for whose in ("a", "b"):
     with Server("--builtin", "--allow", "workflow run", env={"RUNNER_SUBJECT": whose}) as s:
         s.initialize()
@@ -178,6 +179,11 @@ for whose in ("a", "b"):
         ids[whose] = set(re.findall("run_[0-9A-Z]{26}", text))
         resources = json.dumps(s.ask("resources/list", modern=False))
         assert set(re.findall("run_[0-9A-Z]{26}", resources)) == ids[whose], resources
+    with Server(tasks=True, env={"RUNNER_SUBJECT": whose}) as s:
+        for task in tasks:
+            assert "error" in s.ask("tasks/get", {"taskId": task}), task
+        tasks.append(s.ask("tools/call", {"name": "slow", "arguments": {}})["result"]["taskId"])
+        assert s.ask("tasks/get", {"taskId": tasks[-1]})["result"]["taskId"] == tasks[-1]
 assert len(ids["a"]) == len(ids["b"]) == 1 and ids["a"] != ids["b"], ids
 PY
 }
