@@ -139,6 +139,8 @@ function M.reach(a, given, dry_run)
 	counted = counted or not dry_run
 end
 
+local run_cost ---@type integer? what a run may cost, where the command has said so
+
 ---Count a job that this call starts, whose lock it holds: it has no person to ask. Raises as M.reach does.
 ---@param a runner.Attempt
 ---@param path string its folder
@@ -151,14 +153,16 @@ function M.job(a, path)
 		end
 		asks = asks or limits.asks(policy, call)
 	end
-	call.job = path:match "[^/]+$"
-	local starts = a.settled.sources.timeout == "outer run" and "rest" or true -- the outer run's limit isn't the job's
-	local e = asks and count(a, call, a.settled.timeout_ms, starts)
+	call.job, call.folder = path:match "[^/]+$", path
+	call.takes_rest = a.settled.sources.timeout == "outer run" -- whose limit isn't the job's
+	local e = asks and count(a, call, a.settled.timeout_ms, true)
+	for _, policy in ipairs(e and {} or a.policy.list) do
+		local refusal = limits.is_run(policy, call)
+			and limits.reserve(policy, (call.job:gsub("^job", "run")), run_cost, call.agreed, path)
+		e = e or refusal and refused_now(a, refusal)
+	end
 	if e then
 		error(e, 0)
-	end
-	for _, policy in ipairs(call.agreed and a.policy.list or {}) do
-		local _ = limits.is_run(policy, call) and limits.reserve(policy, (call.job:gsub("^job", "run")), nil, true)
 	end
 end
 
@@ -288,6 +292,7 @@ local function look(a)
 	end
 	local policy = a.policy
 	policy.values = function(given) return refused_values(a, given) end
+	policy.costs = function(micros) run_cost = micros end
 	policy.reach, policy.job, policy.reserve, policy.spent = M.reach, M.job, M.reserve, M.spent
 	attempt.around("run", function(run, given, ctx, ...)
 		M.reach(a, given, ctx and ctx.dry_run)

@@ -424,6 +424,8 @@ end
 ---@field command table
 ---@field agreed? boolean by a person
 ---@field job? string that it starts, or that makes it
+---@field folder? string of the job that it starts
+---@field takes_rest? boolean whose limit isn't known
 
 ---Is it a run of a workflow, before which a person is asked where its cost is used up?
 ---@param policy table
@@ -508,7 +510,7 @@ end
 ---@param policy table
 ---@param call runner.LimitedCall
 ---@param limit_ms integer its time limit; 0: none
----@param starts? true|"rest" it starts the job which makes it: its limit, or what is left, is held for that
+---@param starts? boolean it starts the job which makes it
 ---@return runner.PolicyRefusal?
 ---@return fun()? ended
 function M.count(policy, call, limit_ms, starts)
@@ -521,7 +523,8 @@ function M.count(policy, call, limit_ms, starts)
 		timed = timed or quota.kind == "total_time" and M.is_timed(call, limit_ms)
 	end
 	local ok, refused, ended = attempted(quotas.admit, key_of(policy), list, { name = counted_name(call.name, call.builtin),
-		unit = starts and job_unit(call) or unit(), job = job_unit(call), agreed = call.agreed, starts = starts,
+		unit = starts and job_unit(call) or unit(), job = job_unit(call), agreed = call.agreed,
+		folder = starts and call.folder, takes_rest = call.takes_rest,
 		keep_ms = limit_ms > 0 and limit_ms or REMEMBERED_MS, timed = timed }, all_quotas(policy))
 	if not ok then
 		return uncountable(policy, tostring(refused))
@@ -572,12 +575,13 @@ end
 ---@param id? string nil: nothing is reserved
 ---@param wanted? integer micro-dollars
 ---@param agreed? boolean by a person
+---@param folder? string of the job that will make it
 ---@return runner.PolicyRefusal?
 ---@return integer? granted
-function M.reserve(policy, id, wanted, agreed)
+function M.reserve(policy, id, wanted, agreed, folder)
 	local most = policy.total_cost_usd
 	local ok, granted, used = attempted(quotas.reserve, key_of(policy), all_quotas(policy), id, most, wanted,
-		policy.above == "ask" and (agreed and "agreed" or "open") or nil)
+		policy.above == "ask" and (agreed and "agreed" or "open") or nil, folder)
 	if not ok then
 		return uncountable(policy, tostring(granted))
 	end

@@ -9,7 +9,6 @@ local json = require "runner.json"
 local M = {}
 
 local LOCK_MS = 20000
-local START_MS = 60000 -- until a job that was started has begun
 local LARGEST = 1 << 24 -- bytes
 local ENDS_LARGEST = 1 << 20
 
@@ -26,7 +25,8 @@ local ENDS_LARGEST = 1 << 20
 ---@field keep_ms integer its time limit, or how long it is remembered where it has none
 ---@field timed boolean is its time counted?
 ---@field job? string of the job that makes it: its starter has counted that
----@field starts? true|"rest" it starts the job, for which its time, or all that is left, is held until that begins
+---@field folder? string of the job that it starts, for which its time is held until that begins
+---@field takes_rest? boolean the job has no limit but what is left
 ---@field agreed? boolean by a person: what asks one refuses nothing
 
 ---The file of a policy's counts, without its ending.
@@ -60,7 +60,7 @@ end
 
 local function is_call(call)
 	return type(call) == "table" and type(call.name) == "string" and type(call.unit) == "string" and whole(call.age) and whole(call.keep)
-		and (call.ms == nil or whole(call.ms))
+		and (call.ms == nil or whole(call.ms)) and (call.folder == nil or type(call.folder) == "string")
 end
 
 local function is_total(total)
@@ -70,6 +70,7 @@ end
 local function check(path, state)
 	local ok = type(state) == "table" and state.version == 1 and whole(state.wall) and type(state.calls) == "table"
 		and type(state.totals) == "table" and type(state.jobs) == "table" and (state.costs == nil or type(state.costs) == "table")
+		and (state.held == nil or type(state.held) == "table")
 	for _, call in ipairs(ok and state.calls or {}) do
 		ok = ok and is_call(call)
 	end
@@ -122,7 +123,18 @@ local function take_ends(state, key)
 	return text and text ~= "" and (not left or #text > ENDS_LARGEST // 2) -- those that are still to end count in full then
 end
 
--- What the passing of time has made of it.
+-- It was counted, and is not made.
+local function forget(state, call)
+	local total = total_of(state, call.name)
+	total.calls = math.max(total.calls - 1, 0)
+end
+
+-- Is a job that was started still to begin, or has it begun? It has its lock from its starter.
+local function is_alive(folder)
+	return fs.locked(folder .. "/lock")
+end
+
+-- What the passing of time has made of it, and the end of jobs that have never begun.
 local function age(state, longest)
 	local wall, up, boot = host.wall_ms(), uptime()
 	local passed = state.boot == boot and up and state.up and up - state.up or wall - (state.wall or wall)
@@ -130,11 +142,18 @@ local function age(state, longest)
 	local calls = json.array {}
 	for _, call in ipairs(state.calls) do
 		call.age = call.age + passed
-		local keep = call.keep + (call.unit:find "^job:" and START_MS or 0)
-		if call.open and call.age >= keep then -- it was killed: it has had all of its time
+		local held = call.folder and is_alive(call.folder)
+		if call.folder and not held then
+			forget(state, call)
+		elseif call.open and not held and call.age >= call.keep then -- it was killed: it has had all of its time
 			close(state, call, call.keep)
 		end
-		calls[#calls + 1] = (call.age < keep or call.age < longest) and call or nil
+		calls[#calls + 1] = (held or not call.folder and (call.age < call.keep or call.age < longest)) and call or nil
+	end
+	for id, folder in next, state.held or {} do
+		if not is_alive(folder) then
+			state.held[id], state.costs[id] = nil, nil
+		end
 	end
 	state.calls, state.wall, state.up, state.boot = calls, wall, up, boot
 end
@@ -223,7 +242,7 @@ local function left_ms(quota, sum, list)
 end
 
 -- The first quota that has no room, one that only refuses before one that asks, and how much time is left of the others; `needs_ms`: as
--- much of it must be.
+-- much of it must be. A call that was agreed to is bound by those alone that only refuse.
 local function refusal(state, quotas, needs_ms, agreed)
 	local time, asking
 	for i, quota in ipairs(quotas) do
@@ -234,7 +253,7 @@ local function refusal(state, quotas, needs_ms, agreed)
 			return full
 		end
 		asking = asking or full or nil
-		time = not full and quota.kind == "total_time" and math.min(time or room, room) or time
+		time = not full and not (agreed and quota.asks) and quota.kind == "total_time" and math.min(time or room, room) or time
 	end
 	return not agreed and asking or nil, time
 end
@@ -298,20 +317,20 @@ function M.admit(key, quotas, call, all)
 	local refused = with(key, all, function(state)
 		local known = find(state, call.unit, call.job)
 		if not known then
-			local needs_ms = call.timed and call.starts ~= "rest" and math.max(call.keep_ms, 1) or 1
+			local needs_ms = call.timed and not call.takes_rest and math.max(call.keep_ms, 1) or 1
 			local refused, left = refusal(state, quotas, needs_ms, call.agreed)
 			if refused then
 				return false, refused
 			end
-			known = { name = call.name, unit = call.unit, age = 0, keep = call.starts == "rest" and left or call.keep_ms }
+			known = { name = call.name, unit = call.unit, age = 0, keep = call.takes_rest and left or call.keep_ms }
 			table.insert(state.calls, known)
 			total_of(state, call.name).calls = total_of(state, call.name).calls + 1
 		end
 		before = known.unit == call.unit and known.age or 0 -- a job's time begins with it
-		known.unit, known.open = call.unit, call.timed and token or nil
+		known.unit, known.open, known.folder = call.unit, call.timed and token or nil, call.folder
 		return true
 	end)
-	local file = not refused and call.timed and not call.starts and assert(io.open(key .. ".ends", "ab")) or nil
+	local file = not refused and call.timed and not call.folder and assert(io.open(key .. ".ends", "ab")) or nil
 	return refused, file and function()
 		file:write(("%s %d\n"):format(token, math.floor(before + host.now() - began)))
 		file:close()
@@ -326,8 +345,7 @@ function M.take_back(key, unit, all)
 	with(key, all, function(state)
 		for i, call in ipairs(state.calls) do
 			if call.unit == unit then
-				local total = total_of(state, table.remove(state.calls, i).name)
-				total.calls = math.max(total.calls - 1, 0)
+				forget(state, table.remove(state.calls, i))
 				return true
 			end
 		end
@@ -338,7 +356,7 @@ end
 -- --- jobs ---------------------------------------------------------------------------------------
 
 local function is_running(job)
-	return type(job) == "table" and type(job.folder) == "string" and fs.locked(job.folder .. "/lock")
+	return type(job) == "table" and type(job.folder) == "string" and is_alive(job.folder)
 end
 
 ---Count a job, whose lock its starter holds, if fewer than `most` of a rule run. Raises a text.
@@ -381,18 +399,19 @@ end
 ---@param most integer micro-dollars of all runs
 ---@param wanted? integer
 ---@param asks? "open"|"agreed" above it a person is asked: what a run has is kept for it; one that was agreed to gets as much again
+---@param folder? string of the job that makes the run: it has it until it begins, or never does
 ---@return integer? granted with what it has cost so far; nil: there is nothing left
 ---@return integer used by others
-function M.reserve(key, all, id, most, wanted, asks)
+function M.reserve(key, all, id, most, wanted, asks, folder)
 	local out = with(key, all, function(state)
 		local others, own = costs_of(state, id)
 		local left = math.max(most - others, asks and own or 0)
-		local granted = math.min(wanted or most, left <= 0 and asks == "agreed" and most or left)
+		local granted = math.min(wanted or most, asks == "agreed" and most or left)
 		if granted <= 0 or not id then
 			return false, { used = others, granted = granted > 0 and granted or nil }
 		end
-		state.costs = state.costs or {}
-		state.costs[id] = granted
+		state.costs, state.held = state.costs or {}, state.held or {}
+		state.costs[id], state.held[id] = granted, folder
 		return true, { granted = granted, used = others }
 	end)
 	return out.granted, out.used

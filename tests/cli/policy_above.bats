@@ -12,8 +12,8 @@ setup_stage() {
 				{ "n", "integer", default = 0, description = "Which" } },
 			run = function(args, ctx)
 				require("fs").append("effects", args.n .. "\n")
-				if args.n == 60 then
-					ctx:sleep(60)
+				if args.n == 59 or args.n == 60 then
+					ctx:sleep(args.n == 59 and 1.5 or 60)
 				end
 				while args.n > 60 and not require("fs").stat("go") do
 					ctx:sleep(0.05)
@@ -60,6 +60,11 @@ denied() {
 
 effects() {
 	[ "$(sort -n effects 2>/dev/null | tr '\n' ' ')" = "$1" ] || { cat effects >&2 && return 1; }
+}
+
+are_over() {
+	call job list
+	expect 'e.data and all(j["status"] == "complete" for j in e.data)'
 }
 
 waiting() {
@@ -205,8 +210,7 @@ waiting() {
 	until_true ran 3
 	call policy check p.json
 	expect '[r["used"]["calls"] for r in e.data["rules"] if r["rule"] == "deploy"] == [3]'
-	no_job() { call job list && expect 'all(j["status"] == "complete" for j in e.data)'; }
-	until_true no_job
+	until_true are_over
 	call job list
 	expect 'len(e.data) == 3'
 	ran 3
@@ -225,8 +229,7 @@ waiting() {
 	call policy check p.json
 	expect '[r["used"]["time_ms"] for r in e.data["rules"] if r["rule"] == "deploy"] == [30000]'
 	touch go
-	no_job() { call job list && expect '[j["status"] for j in e.data] == ["complete"]'; }
-	until_true no_job
+	until_true are_over
 	call policy check p.json
 	expect 'all(r["used"]["time_ms"] < 30000 for r in e.data["rules"] if r["rule"] == "deploy")'
 	deploys --n 64
@@ -335,6 +338,52 @@ waiting() {
 	person approve "$id"
 	until_true grep -qxe --max-budget-usd claude/calls/3/argv
 	[ "$(grep -A 1 -x -e --max-budget-usd claude/calls/3/argv | tail -n 1)" = 0.5 ]
+}
+
+@test "runs that start at once as jobs cost no more than there is, and the others wait" {
+	setup_stage
+	workflow paid <<-'YAML'
+		name: paid
+		claude: { output: json }
+		steps: [ { claude: one } ]
+	YAML
+	turns "until [ -e '$PWD/go' ]; do sleep 0.05; done; "'printf "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"hi\",\"num_turns\":1,\"total_cost_usd\":1}\n"'
+	policy '"total_cost_usd": 1, "above": "ask"'
+	local i
+	for i in 1 2 3; do
+		cp paid.yaml "paid$i.yaml"
+		env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" --policy p.json workflow run "paid$i.yaml" --detach >"answer$i" 2>/dev/null &
+	done
+	wait
+	[ "$(cat answer? | grep -c '"ok":true')" -eq 1 ]
+	[ "$(cat answer? | grep -c CONFIRMATION_REQUIRED)" -eq 2 ]
+	touch go
+	until_true are_over
+	waiting 2
+	[ "$(calls)" -eq 1 ]
+	rm go
+	policy '"total_cost_usd": 2, "above": "ask"'
+	for i in 4 5 6; do
+		cp paid.yaml "paid$i.yaml"
+		env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" "$RUNNER" --policy p.json workflow run "paid$i.yaml" --max-cost 0.5 --detach >"answer$i" 2>/dev/null &
+	done
+	wait
+	[ "$(cat answer[456] | grep -c '"ok":true')" -eq 2 ]
+	[ "$(cat answer[456] | grep -c CONFIRMATION_REQUIRED)" -eq 1 ]
+	touch go
+}
+
+@test "what is agreed to has its own limits, however little is left" {
+	setup_stage
+	policy '"allow": { "deploy": { "max_calls": 1, "total_time": "1s" }, "job*": {} }, "above": "ask"'
+	deploys --n 1
+	waits deploy --n 59
+	person approve "$id"
+	deploys --n 59
+	waits deploy --n 59 --detach
+	person approve "$id"
+	until_true are_over
+	effects '1 59 59 '
 }
 
 @test "policy check says that somebody would be asked, for which quota, and counts what comes before" {

@@ -23,6 +23,7 @@ return {
 		{ description = "Run a workflow with a variable", command = "runner workflow run review.yaml --var release=1.4.0" },
 	},
 	validate = function(args)
+		start.tell_cost(args)
 		return start.problems(args, true)
 	end,
 	run = function(args, ctx)

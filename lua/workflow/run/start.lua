@@ -199,6 +199,16 @@ function M.max_cost(args)
 	return args.max_cost and amounts.micros(args.max_cost)
 end
 
+---What a new run may cost, for the policies of its caller: a job's starter reserves that.
+---@param args table
+function M.tell_cost(args)
+	local tell = attempt.policy and attempt.policy.costs
+	local workflow = tell and M.load(args.file, true, args.on)
+	if workflow then
+		tell(within_policy(M.max_cost(args) or workflow.max_cost))
+	end
+end
+
 -- What the store keeps of the file's text: nothing if it contains a secret.
 local function stored_text(run)
 	local text = run.workflow.text
