@@ -196,6 +196,9 @@ local function parse_arguments(a)
 end
 
 local function settle(a)
+	if a.command.rollback then
+		require("runner.project.safety").watch(a)
+	end
 	local settled = settings.settle(a.command, a.parsed, a.project, a.launch.seed_text)
 	if settings.unbounded(settled) then
 		return early(require("runner.project.load_failure").unbounded(a.name, a.project))

@@ -190,6 +190,17 @@ local function undo(a, e)
 	return ok, not ok and errors.normalise(raised, traceback).message or nil
 end
 
+local began = false -- has the author's `run`, and not in a dry run?
+
+---Have noted that the author's `run` begins: what is refused before has nothing to undo. Called before all that stands around it.
+---@param a runner.Attempt
+function M.watch(a)
+	attempt.around("run", function(run, given, ctx)
+		began = began or not (a.dry_run or ctx.dry_run)
+		return run(given, ctx)
+	end)
+end
+
 ---Undo what a failed run did, where the caller wants it, and say so in its data.
 ---@param a runner.Attempt
 ---@param e runner.Error
@@ -197,7 +208,7 @@ end
 function M.roll_back(a, e)
 	local out = require("runner.core.tables").add({}, data_of(e))
 	out.rollback_status = "not_attempted"
-	if a.framework.rollback_on_failure then
+	if a.framework.rollback_on_failure and began then
 		local done, why = undo(a, e)
 		out.rollback_status, out.rollback_error = done and "completed" or "failed", why
 		out.resume_from = a.command.resumable and require("runner.json").null or nil -- those steps are undone
