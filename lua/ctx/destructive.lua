@@ -54,11 +54,21 @@ local function question(list)
 	return host.clean(table.concat(lines, "\n") .. (lines[1] and "\n" or "") .. (own or "Continue?") .. " [y/N] ")
 end
 
--- Above a quota it waits, whoever asks: no terminal of the caller's says yes. Where there is room again, nothing waits for a person.
+-- Above a quota it waits, whoever asks: no terminal of the caller's says yes.
 local function above(over)
 	local pending = require "runner.state.pending_calls"
-	local told = pending.answer(attempt, over.room and not over.full[1] and attempt.unconfirmed == "above")
-	return told or over.full[1] and { error = pending.refused(attempt, confirmation.affected(would_affect())) } or nil
+	return pending.answer(attempt) or over.full[1] and { error = pending.refused(attempt, confirmation.affected(would_affect())) } or nil
+end
+
+-- A person has said yes: what waits of the same call is decided with it.
+local function agreed()
+	local told, approval = require("runner.state.pending_calls").settled(attempt, true)
+	if told then
+		return told
+	end
+	host.send("META", { name = "confirmed", data = "true" })
+	local e = confirmation.decided("confirmed", { by = "terminal", approval = approval })
+	return e and { error = e }
 end
 
 -- At the terminal where there is a person, else it is refused.
@@ -67,14 +77,13 @@ local function problem()
 	local list = confirmation.affected(effects)
 	local shown = effects and list or table.move(list, 2, #list, 1, {}) -- the first is the call itself, whose arguments are shown
 	if attempt.unconfirmed == "refuse" then
-		return require("runner.state.pending_calls").refused(attempt, list)
+		return { error = require("runner.state.pending_calls").refused(attempt, list) }
 	end
 	local answer = (require("runner.terminal").ask(question(shown), false) or ""):lower():match "^%s*(.-)%s*$"
 	if answer ~= "y" and answer ~= "yes" then
-		return confirmation.refused("the answer at the terminal was not yes", list, { decision = "declined", by = "terminal" })
+		return { error = confirmation.refused("the answer at the terminal was not yes", list, { decision = "declined", by = "terminal" }) }
 	end
-	host.send("META", { name = "confirmed", data = "true" })
-	return confirmation.decided("confirmed", { by = "terminal" })
+	return agreed()
 end
 
 ---Confirm this call: nil: it may run.
@@ -82,8 +91,7 @@ end
 function M.answer()
 	local over = not attempt.dry_run and attempt.policy and attempt.policy.over
 	local answer = over and (over.full[1] or attempt.call.vouched ~= "person") and above(over)
-	local e = not answer and attempt.unconfirmed ~= "above" and problem()
-	return answer or e and { error = e } or nil
+	return answer or attempt.unconfirmed ~= "above" and problem() or nil
 end
 
 return M

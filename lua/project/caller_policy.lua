@@ -42,7 +42,7 @@ end
 ---@field dry_run boolean every command that changes something does a dry run
 ---@field found fun(a: runner.Attempt): runner.Answer? refuse a command by its name, before its file is read
 ---@field settle fun(a: runner.Attempt, settled: table): {unconfirmed: string}?, runner.Answer? narrow the limits of the call, or refuse it
----@field over? {full: runner.PolicyRefusal[], room: boolean, denied: fun(): runner.Error} a person is asked above its quotas: the full ones
+---@field over? {full: runner.PolicyRefusal[], is_run?: boolean, denied: fun(): runner.Error} a person is asked above its quotas: those full
 ---@field asked? string the danger level that the command declares, where a person is asked before this call (`confirm`)
 ---@field limited? boolean a rule says more than a name, or it has an end
 ---@field subject? string whose calls these are

@@ -55,21 +55,25 @@ end
 
 -- What is used up, and how long the call may take of what is left. What a person may agree to is noted.
 local function look_at_quotas(a, settled)
-	local waits = a.command.danger_level == "destructive" and not (a.launch.person or a.framework.confirm_destructive or a.call.vouched)
-	local call, all = call_of(a), a.policy
+	local pending, checks = require "runner.state.pending_calls", a.policy.checks
+	local may_not_run = a.command.sources or a.command.status or a.framework.idempotency_key -- its files are unchanged, say
+	local call, all, found, refused = call_of(a), a.policy, nil, nil
 	for _, policy in ipairs(all.list) do
 		local refusal, left_ms = limits.by_quotas(policy, call)
-		local may_not_run = a.command.sources or a.command.status or a.framework.idempotency_key -- its files are unchanged, say
-		local over = not call.agreed and limits.asks(policy, call) and (all.over or { full = {}, room = not may_not_run,
+		local over = not call.agreed and limits.asks(policy, call) and (all.over or { full = {},
 			denied = function() return refused_by(all.over.full[1]) end })
 		if over then
 			all.over = over -- lua/ctx/destructive.lua looks at it
-			refusal = refusal or not call.job and limits.is_run(policy, call) and limits.reserve(policy) or nil
+			over.is_run = over.is_run or not call.job and limits.is_run(policy, call)
+			refusal = refusal or over.is_run and limits.is_run(policy, call) and limits.reserve(policy) or nil
 		end
-		if refusal and refusal.asks and not may_not_run and require("runner.state.pending_calls").may_wait(a) then
-			over.full[#over.full + 1] = refusal
-		elseif refusal and (refusal.invalid or not (may_not_run or waits)) then
+		found = found or refusal
+		if refusal and refusal.invalid then
 			return refused_by(refusal)
+		elseif refusal and refusal.asks and (checks or not may_not_run) and pending.may_wait(a) then
+			over.full[#over.full + 1] = refusal
+		else
+			refused = refused or refusal
 		end
 		local until_end = policy.expires and policy.expires - host.wall_ms() or 0 -- below 0: help and the manifest go on
 		for _, most in ipairs { limits.is_timed(call, 1) and left_ms or 0, until_end } do
@@ -78,6 +82,13 @@ local function look_at_quotas(a, settled)
 			end
 		end
 	end
+	if checks and found and may_not_run then
+		attempt.warn("POLICY_UNKNOWN", "A call that has nothing to do, or whose key has an answer already, is made above a quota, too")
+	end
+	-- Where no more than a flag is missing, that is said first; no person is asked about what is refused all the same.
+	local lacks_flag = a.command.danger_level == "destructive" and not (a.launch.person or a.framework.confirm_destructive or a.call.vouched)
+		and not pending.is_for_person(a)
+	return refused and (checks or not may_not_run) and not lacks_flag and refused_by(refused) or nil
 end
 
 -- --- where `run` begins ---------------------------------------------------------------------------
@@ -102,6 +113,12 @@ local function refused_now(a, refusal)
 	return refused_by(refusal)
 end
 
+-- Nothing was done: where RUN has been sent, too, it ends as it does before that (docs/design.md#exit-2).
+local function refuse(e)
+	e.exit_code = e.code == "CONFIRMATION_REQUIRED" and e.side_effects == "none" and 2 or nil
+	error(e, 0)
+end
+
 -- Count it, by all policies or by none.
 local function count(a, call, limit_ms, starts)
 	local list, refusal = a.policy.list, nil
@@ -117,7 +134,15 @@ local function count(a, call, limit_ms, starts)
 			break
 		end
 	end
-	return refusal and refused_now(a, refusal)
+	if refusal then
+		return refused_now(a, refusal)
+	end
+	local over = a.policy.over
+	local decided = over and (starts or not over.is_run) and require("runner.state.pending_calls").take_back(a)
+	for _, policy in ipairs(decided and list or {}) do
+		limits.take_back(policy, call, starts)
+	end
+	return decided
 end
 
 ---The call has come to `run`, with these values: it is counted, once for all of its attempts. Raises POLICY_DENIED,
@@ -134,7 +159,7 @@ function M.reach(a, given, dry_run)
 	local e = not (counted or dry_run) and count(a, call_of(a), a.settled.serve_ms or a.settled.timeout_ms)
 	if e then
 		e.side_effects = (a.command.needs or a.command.parallel) and "partial" or "none" -- which have run by then
-		error(e, 0)
+		refuse(e)
 	end
 	counted = counted or not dry_run
 end
@@ -177,8 +202,13 @@ function M.reserve(id, wanted)
 			refusal, wanted = limits.reserve(policy, id, wanted, call_of(attempt).agreed)
 		end
 		if refusal then
-			error(refused_now(attempt, refusal), 0)
+			refuse(refused_now(attempt, refusal))
 		end
+	end
+	local over = attempt.policy.over
+	local decided = over and over.is_run and require("runner.state.pending_calls").take_back(attempt)
+	if decided then
+		refuse(decided)
 	end
 	return wanted
 end

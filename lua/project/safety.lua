@@ -208,7 +208,10 @@ end
 function M.roll_back(a, e)
 	local out = require("runner.core.tables").add({}, data_of(e))
 	out.rollback_status = "not_attempted"
-	if a.framework.rollback_on_failure and began then
+	if not began then
+		return require("runner.core.tables").add(e, { data = out })
+	end
+	if a.framework.rollback_on_failure then
 		local done, why = undo(a, e)
 		out.rollback_status, out.rollback_error = done and "completed" or "failed", why
 		out.resume_from = a.command.resumable and require("runner.json").null or nil -- those steps are undone

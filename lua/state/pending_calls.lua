@@ -306,13 +306,24 @@ local function last(db, is)
 end
 
 local WITHDRAW = [[UPDATE approvals SET state = 'rejected', decided_ms = ?, decided_by = '{"by":"default"}', told = 1,
-	why = 'made again when there was room' WHERE id = ?]]
+	why = 'made again when there was room' WHERE id = ? RETURNING *]]
 
-local function look(db, is, withdraws)
+-- In the audit ledger, or it stays as it is. What is decided already comes back.
+local function withdraw(db, is)
 	local row = last(db, is)
-	if row and row.state == "pending" and withdraws then
-		db:run(WITHDRAW, host.wall_ms(), row.id)
-	elseif row and row.state ~= "pending" and not row.runs then
+	if not row or row.state ~= "pending" then
+		return row
+	end
+	row = db:row(WITHDRAW, host.wall_ms(), row.id)
+	local problem = confirmation.decided("declined", { by = "default", reason = row.why, approval = row.id })
+	if problem then
+		error(problem, 0)
+	end
+end
+
+local function look(db, is)
+	local row = last(db, is)
+	if row and row.state ~= "pending" and not row.runs then
 		db:run("UPDATE approvals SET told = 1 WHERE id = ?", row.id) -- the next caller asks again
 	end
 	return row
@@ -385,6 +396,8 @@ end
 
 -- --- a call ------------------------------------------------------------------------------------------------
 
+M.is_for_person = is_for_person
+
 ---Can it be made later, by a person?
 ---@param a runner.Attempt
 ---@return boolean
@@ -403,24 +416,42 @@ local function has_table()
 	return ok and fs.lstat(path) ~= nil
 end
 
+local looked_for ---@type table? the identity of this call, from before anything of its project could change its arguments
+
 ---What has become of this call, where it was made before and a person had to be asked; nil: nothing, or it still waits.
 ---@param a runner.Attempt
----@param withdraws? boolean nobody has to be asked any more: what waits is taken back
 ---@return runner.Answer?
-function M.answer(a, withdraws)
-	if not is_for_person(a) or hindrance(a) or withdraws and not has_table() then
+function M.answer(a)
+	if not is_for_person(a) or hindrance(a) then
 		return nil
 	end
-	local is = identity(a)
-	local row, why = guarded(function(db)
-		return look(db, is, withdraws)
-	end)
+	looked_for = identity(a)
+	local row, why
+	if has_table() then
+		row, why = guarded(function(db)
+			return look(db, looked_for)
+		end)
+	end
 	if why then
 		warn(why)
 	elseif row and row.runs then
 		return runs(a, row)
 	end
 	return row and row.state ~= "pending" and told(row) or nil
+end
+
+---The call is made, and counted: what waits of it is taken back, so that nobody has it run once more.
+---@param a runner.Attempt
+---@return runner.Error? problem it was decided meanwhile, or can't be taken back
+function M.take_back(a)
+	local row, why
+	if looked_for and a.launch.attempt == 1 and has_table() then
+		row, why = guarded(function(db)
+			return withdraw(db, looked_for)
+		end)
+	end
+	return why and confirmation.required("what waits of it for a person can't be taken back: " .. why)
+		or row and ((row.runs or row.outcome) and runs(a, row) or told(row)).error or nil
 end
 
 -- What refuses it where nobody can be asked about it later.
@@ -469,7 +500,7 @@ local function settle(db, a, is, yes, owner)
 	local row = last(db, is)
 	if row and row.state == "pending" then
 		local uid, user = require("runner.ledger").user()
-		local by = { by = "client", uid = uid, user = user, trace_id = a.launch.trace_id }
+		local by = { by = a.unconfirmed == "ask" and "terminal" or "client", uid = uid, user = user, trace_id = a.launch.trace_id }
 		db:run(SETTLE, row.id, yes and "approved" or "rejected", host.wall_ms(), assert(json.encode(by)),
 			not yes and "declined where the call was made again" or nil, yes and owner or nil, yes and 0 or 1)
 		return { id = row.id }
@@ -513,7 +544,8 @@ function M.settled(a, yes)
 	else
 		release()
 	end
-	if row and row.state and (a.call.vouched == "person" or not yes) then
+	looked_for = nil
+	if row and row.state and (a.call.vouched == "person" or a.unconfirmed == "ask" and row.runs or not yes) then
 		return row.runs and runs(a, row) or told(row)
 	elseif no then
 		no.error.context.approval = row and row.id

@@ -132,9 +132,10 @@ effects() {
 	mkdir sub
 	call DROP_NAME=env --cwd "$PWD" --policy p.json drop
 	id=$(grep -o 'apr_[0-9a-f]*' out.txt | head -n 1)
-	person approve "$id"
-	effects '1 env'
+	local first=$id
 	asks --name two
+	person approve "$first"
+	effects '1 env'
 	person approve "$id"
 	effects '1 env'
 	call --policy p.json drop --name two

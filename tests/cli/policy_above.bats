@@ -173,6 +173,133 @@ waiting() {
 	effects '1 2 3 '
 }
 
+undoable() {
+	command_file undoable <<-'LUA'
+		return { description = "Undoable", danger_level = "mutating", dry_run = true,
+			exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			args = { { "env", "string", default = "staging", description = "Where" }, { "n", "integer", default = 0, description = "Which" } },
+			validate = function() end,
+			run = function(args, ctx)
+				if not ctx.dry_run then
+					require("fs").append("effects", args.n .. "\n")
+				end
+				return ctx:fail("TIMEOUT", "no")
+			end,
+			rollback = function(args) require("fs").append("undone", args.env .. args.n .. "\n") end }
+	LUA
+}
+
+@test "what is refused before its run has begun is not rolled back, and neither is a dry run" {
+	setup_stage
+	undoable
+	policy '"allow": { "undoable": { "args": { "env": ["staging"] }, "max_calls": 1, "above": "ask" }, "*": {} }'
+	denied allow.undoable.args.env undoable --env prod --rollback-on-failure
+	call --policy p.json undoable --dry-run --rollback-on-failure
+	[ "$status" -ne 0 ]
+	[ ! -e undone ]
+	[ ! -e effects ]
+	call --policy p.json undoable --n 1 --rollback-on-failure
+	expect 'e.error["code"] == "TIMEOUT" and e.data["rollback_status"] == "completed"'
+	[ "$(<undone)" = staging1 ]
+	waits undoable --n 2 --rollback-on-failure --idempotency-key z
+	policy '"allow": { "undoable": { "max_calls": 0 }, "*": {} }'
+	denied allow.undoable.max_calls undoable --n 3 --rollback-on-failure --idempotency-key y
+	expect 'e.error["side_effects"] == "none"'
+	policy '"allow": { "*": {} }'
+	echo 'return { before = function(ctx) ctx:fail("NOT_FOUND", "no") end }' >runner.lua
+	call --policy p.json undoable --n 4 --rollback-on-failure
+	expect 'e.error["code"] == "NOT_FOUND"'
+	effects '1 '
+	[ "$(<undone)" = staging1 ]
+}
+
+@test "of calls at once those that wait end with 2, as nothing was done, and none is rolled back" {
+	setup_stage
+	undoable
+	policy '"allow": { "*": {}, "undoable": { "max_calls": 1 } }, "above": "ask"'
+	local i n=0
+	for i in 1 2 3 4; do
+		{ env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" timeout 100 "$RUNNER" --policy p.json undoable --rollback-on-failure --n "$i" >"answer$i" 2>/dev/null || echo $? >"exit$i"; } &
+	done
+	wait
+	for i in 1 2 3 4; do
+		if grep -q CONFIRMATION_REQUIRED "answer$i"; then
+			n=$((n + 1))
+			[ "$(<"exit$i")" = 2 ]
+			grep -q '"exit_code":2' "answer$i"
+		fi
+	done
+	[ "$n" -eq 3 ]
+	[ "$(wc -l <effects)" -eq 1 ]
+	[ "$(wc -l <undone)" -eq 1 ]
+}
+
+@test "a call that is made while it waits is made once: nobody approves it any more" {
+	setup_stage
+	command_file old <<-'LUA'
+		return { description = "Old", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			status = "false", args = { { "n", "integer", default = 0, description = "Which" } },
+			run = function(args) require("fs").append("effects", args.n .. "\n") return { effect = "updated" } end }
+	LUA
+	command_file wipe <<-'LUA'
+		return { description = "Wipe", danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			args = { { "n", "integer", default = 0, description = "Which" } },
+			run = function(args) require("fs").append("effects", args.n .. "\n") return { effect = "deleted" } end }
+	LUA
+	policy '"allow": { "*": {}, "old": { "max_calls": 0 }, "wipe": { "max_calls": 0 }, "deploy": { "max_calls": 0 } }, "above": "ask"'
+	waits old --n 1
+	local old=$id
+	waits deploy --n 2 --idempotency-key k
+	local keyed=$id
+	waits deploy --n 3 --detach
+	local job=$id
+	waits wipe --n 4
+	local typed=$id
+	waits wipe --n 5 --confirm-destructive
+	local by_flag=$id
+	policy '"allow": { "*": {}, "old": { "max_calls": 9 }, "wipe": { "max_calls": 9 }, "deploy": { "max_calls": 9 } }, "above": "ask"'
+	call --policy p.json old --n 1
+	envelope 0
+	call --policy p.json deploy --n 2 --idempotency-key k
+	envelope 0
+	call --policy p.json deploy --n 3 --detach
+	envelope 0
+	person --policy p.json wipe --n 4
+	call --policy p.json wipe --n 5 --confirm-destructive
+	envelope 0
+	# shellcheck disable=SC2317 # until_true calls it
+	ran() { [ "$(wc -l <effects)" -eq 5 ]; }
+	until_true ran
+	waiting 0
+	for id in "$old" "$keyed" "$job" "$typed" "$by_flag"; do
+		person approve "$id"
+	done
+	effects '1 2 3 4 5 '
+	grep -F "\"$old\"" audit.jsonl | grep -q '"decision":"declined"'
+	grep -F "\"$typed\"" audit.jsonl | grep -q '"decision":"confirmed"'
+}
+
+@test "nobody is asked about a destructive call that a quota refuses all the same" {
+	setup_stage
+	command_file wipe <<-'LUA'
+		return { description = "Wipe", danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			run = function() require("fs").append("effects", "9\n") return { effect = "deleted" } end }
+	LUA
+	policy '"allow": { "wipe": { "max_calls": 0, "above": "refuse" }, "*": {} }, "above": "ask", "confirm": ["wipe"]'
+	denied allow.wipe.max_calls wipe
+	call policy check p.json wipe
+	envelope 7
+	printf '{ "allow": { "wipe": { "max_calls": 0, "above": "ask" }, "*": {} } }\n' >other.json
+	policy '"allow": { "wipe": { "max_calls": 0 }, "*": {} }'
+	call RUNNER_POLICY="$PWD/other.json" --policy p.json wipe
+	envelope 7
+	call --policy p.json wipe
+	envelope 2
+	call --policy p.json wipe --confirm-destructive
+	envelope 7
+	waiting 0
+}
+
 @test "of many calls by eight processes, some killed, as many run as the quota says, and the others wait" {
 	setup_stage
 	policy '"allow": { "deploy": { "max_calls": "12/h", "above": "ask" }, "exec": {} }'
@@ -399,6 +526,13 @@ waiting() {
 	call policy check p.json + deploy + deploy
 	envelope 7
 	call policy check p.json deploy --env prod
+	envelope 7
+	call policy check p.json deploy --n 3 --idempotency-key k
+	envelope 0
+	expect 'e.data["call"]["asked"] and e.data["call"]["above"][0]["rule"] == "allow.deploy.max_calls"'
+	expect '"POLICY_UNKNOWN" in [w["code"] for w in e.warnings]'
+	policy '"allow": { "deploy": { "max_calls": "2/h" }, "*": {} }'
+	call policy check p.json deploy --n 3 --idempotency-key k
 	envelope 7
 	waiting 0
 	effects '1 2 '
