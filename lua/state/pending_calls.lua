@@ -248,7 +248,7 @@ local function told(row)
 		return outcome(row)
 	end
 	return no_change(row, "IN_DOUBT", ("'%s' was approved, began and did not end: nobody knows what it did"):format(attempt.name),
-		{ suggestion = "Find out what it did; made again, it asks anew" })
+		{ fix_required = "Find out what it did", suggestion = "Made again, it asks anew" })
 end
 
 local function waits(row, affected)
@@ -291,13 +291,19 @@ local function expire(db, now)
 	end
 end
 
+-- Its policies say something else by now: as it was kept it can't run.
+local function has_other_policies(row)
+	local call = json.decode(row.call)
+	return not call or call.env.RUNNER_POLICY ~= (os.getenv "RUNNER_POLICY" or false)
+end
+
 -- What waits with other files asks anew; and after a day it is another wish.
 local function last(db, is)
 	local now = host.wall_ms()
 	expire(db, now)
 	db:run(FORGET, now - KEPT_MS)
 	local row = db:row(LAST, is.key)
-	if row and row.state == "pending" and row.digest ~= is.digest then
+	if row and row.state == "pending" and (row.digest ~= is.digest or has_other_policies(row)) then
 		db:run("UPDATE approvals SET state = 'replaced' WHERE id = ?", row.id)
 		return nil
 	end
@@ -390,8 +396,11 @@ local function notify(row)
 	end
 end
 
+local warned = false
+
 local function warn(why)
-	attempt.warn("CALL_NOT_KEPT", "No person can be asked about this call later: " .. why)
+	local _ = warned or attempt.warn("CALL_NOT_KEPT", "No person can be asked about this call later: " .. why)
+	warned = true
 end
 
 -- --- a call ------------------------------------------------------------------------------------------------

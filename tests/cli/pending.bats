@@ -276,7 +276,7 @@ outcome_of() {
 	expect 'e.data[0]["outcome"] == "doubt"'
 	call --policy p.json drop --name slow
 	envelope 6
-	expect 'e.error["code"] == "IN_DOUBT"'
+	expect 'e.error["code"] == "IN_DOUBT" and e.error["fix_required"] == "Find out what it did" and "key" not in str(e.error)'
 	asks --name slow
 	call approvals
 	expect '"in doubt" in e.data[0]["message"]'
@@ -294,7 +294,7 @@ outcome_of() {
 	echo >state
 	call --policy p.json drop --name x
 	envelope 2
-	expect 'e.error["code"] == "CONFIRMATION_REQUIRED" and e.warnings[0]["code"] == "CALL_NOT_KEPT"'
+	expect 'e.error["code"] == "CONFIRMATION_REQUIRED" and [w["code"] for w in e.warnings] == ["CALL_NOT_KEPT"]'
 	effects ''
 }
 

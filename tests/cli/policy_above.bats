@@ -169,8 +169,11 @@ waiting() {
 	waiting 1
 	expect "e.data[0]['id'] == '$kept'"
 	waits deploy --n 4
-	[ "$id" = "$kept" ]
+	[ "$id" != "$kept" ] # which no one could run any more, as the policy was another
+	person approve "$kept"
 	effects '1 2 3 '
+	person approve "$id"
+	effects '1 2 3 4 '
 }
 
 undoable() {
