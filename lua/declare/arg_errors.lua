@@ -30,7 +30,7 @@ local function valid_values(text, values)
 		return "No valid values are configured"
 	end
 	local words = "Valid values: " .. table.concat(values, ", ")
-	local near, alike = text and suggest.nearest(text, values, 1)[1], 0
+	local near, alike = text and not text:find "^%s*[!^~-]" and suggest.nearest(text, values, 1)[1], 0
 	for _, value in ipairs(near and values or {}) do
 		alike = alike + (tostring(value):sub(1, #text) == text and 1 or 0)
 	end

@@ -26,6 +26,7 @@ local MARGIN, LEAST, OWN = 0.8, 0.3, 0.9 -- what is nearly as likely; what is li
 local SURE, MOST_NAMED = 0.94, 3 -- arguments that leave no doubt; calls in one hint
 local EVEN = 0.99 -- as likely as the likeliest: nobody decides between them
 local BARRED = 4 / 3 -- how much likelier a call that changes something is than one that no repair may name
+local REFUSED = 1 / MARGIN / BARRED -- of one that a policy refuses: it is as near as if it were allowed
 local LEVELS = { safe = 1, mutating = 2, destructive = 3 }
 local DECIDES = tables.set "approve reject" -- for a person: what it means is a decision
 local LEAD = tables.set "run runner call exec do invoke please"
@@ -63,6 +64,17 @@ local function confirms(words)
 	return false
 end
 
+-- Does a policy refuse a command with these values?
+local function is_refused_with(entry, command, given)
+	for _, policy in ipairs(attempt.policy and attempt.policy.list or {}) do
+		local call = { name = entry.name, builtin = not entry.path, command = command }
+		if require("runner.project.policy_limits").by_arguments(policy, call, given) then
+			return true
+		end
+	end
+	return false
+end
+
 local function is_refused(found, level)
 	for _, policy in ipairs(attempt.policy and attempt.policy.list or {}) do
 		if require("runner.project.caller_policy").refusal(policy, found.name, found.path, level) then
@@ -83,23 +95,25 @@ local function is_searching(repaired)
 	return false
 end
 
--- What a candidate may be, called with these tokens; true: it is none that a repair may name.
+-- What a candidate may be, called with these tokens; with a number it is none that a repair may name, and is so much in the way of others.
 local function calls_of(one, tokens, project, front)
 	local entry = one.entry
-	local command = not (entry.builtin and DECIDES[entry.name]) and not is_refused(entry) and catalog.load(entry, project)
+	local is_out = is_refused(entry)
+	local command = not (entry.builtin and DECIDES[entry.name]) and not is_out and catalog.load(entry, project)
 	local level = command and command.danger_level
 	if one.level and (LEVELS[level] or 0) > one.level then
 		return {} -- a verb that reads never changes, and one that makes never destroys
 	elseif not command or command.requires_person or command.raw or is_refused(entry, level)
 		or level ~= "safe" and (one.bare or one.loose == true or entry.builtin and (not one.named or level == "destructive")) then
-		return {}, true
+		return {}, is_out and REFUSED or 1
 	end
 	local out = {}
 	for _, proposal in ipairs(arguments.proposals(command, tokens, project.config)) do
 		local repaired = proposal.words
 		local all = table.move(repaired, 1, #repaired, #front + 1, table.move(front, 1, #front, 1, {}))
 		local parsed = args.parse(command.args, all, { config = project.config, command = command, in_front = #front })
-		if not parsed.problems[1] and not confirms(all) and not (one.sought and not is_searching(repaired)) then
+		if not parsed.problems[1] and not confirms(all) and not is_refused_with(entry, command, parsed.values)
+			and not (one.sought and not is_searching(repaired)) then
 			local made = table.move(front, 1, #front, 1, {})
 			for _, word in ipairs(command_line.name_words(command.name)) do
 				made[#made + 1] = word
@@ -118,7 +132,7 @@ local function best_of(list, argv, at, project, front)
 	local calls, seen, barred = {}, {}, 0
 	for i = 1, math.min(#list, TRIED) do
 		local one = list[i]
-		local made, forbidden = {}, false
+		local made, forbidden = {}, nil
 		local first = one.at or at
 		local next_word = argv[first + one.used]
 		local is_sought = one.entry.name:find "list$" and vocabulary.may_mean(argv[first + one.used - 1], "list")
@@ -126,7 +140,7 @@ local function best_of(list, argv, at, project, front)
 			one.sought = is_sought and next_word and not values.is_option(next_word)
 			made, forbidden = calls_of(one, without(argv, first, one.used), project, front)
 		end
-		barred = forbidden and math.max(barred, one.score) or barred
+		barred = forbidden and math.max(barred, one.score * forbidden) or barred
 		for _, call in ipairs(made) do
 			calls[#calls + 1] = not seen[call.line] and call or nil
 			seen[call.line] = true
@@ -242,6 +256,12 @@ local function repair(whole_argv, project, is_short)
 		end
 		table.move(list, 1, #list, exact and 2 or 1)
 		list[1] = exact or list[1]
+	end
+	local first = list[1]
+	for i = #list, first and first.named and first.entry.path and first.score >= OWN and 2 or #list + 1, -1 do
+		if list[i].score < OWN and list[i].used <= first.used then
+			table.remove(list, i)
+		end
 	end
 	for _, one in ipairs(list) do
 		one.loose = one.loose or in_front or is_short

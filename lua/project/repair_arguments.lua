@@ -154,9 +154,10 @@ local function free(s, row)
 end
 
 -- Neither says no, nor less, where the other doesn't.
-local function is_open(s, way, i, name, row)
+local function is_open(s, way, i, name, row, value)
 	local plain_name = name:gsub("^to%-?", "")
-	return i <= 3 or not words.negates(row.flag) and (not s.strict or way.any
+	return i <= 3 or not words.negates(row.flag) and not words.is_other_unit(plain_name, row, value)
+		and not (s.strict and words.is_other_side(plain_name, row.flag)) and (not s.strict or way.any
 		or not words.restricts(plain_name, row.flag) and (way.says or not words.restricts(row.flag, name)))
 end
 
@@ -169,7 +170,7 @@ local function by_name(s, name, value, first, last)
 			if way.whole and own and not free(s, row) and way.is(name, row) then
 				return {} -- it has its value
 			end
-			local right = (own or way.ours) and free(s, row) and is_open(s, way, i, name, row)
+			local right = (own or way.ours) and free(s, row) and is_open(s, way, i, name, row, value)
 			if right and way.is(name, row, s) and (i <= 3 and (not row.section or row.name == "format") or row.type == "boolean" or not value
 				or reads.read(s, row, value)) then
 				local fit = row.section and 3 or value and reads.suits(s, row, value) or 1
@@ -355,6 +356,7 @@ local function meant_by(s, name, value)
 	local paired = not found[1] and SETS[name] and sole(paired_rows(s, value))
 	found = paired and { { row = paired, cost = 0.95 } } or found
 	local valued = not found[1] and not s.command.secrets and not words.negates(name) and by_value(s, value)
+	valued = valued and not words.is_other_unit(name, valued, value) and valued
 	valued = valued and not (s.strict and (#name == 1 or words.restricts(name, "to") and reads.suits(s, valued, value) < 3)) and valued
 	s.guessed = valued and s.strict or s.guessed
 	found = valued and { { row = valued, cost = 0.7 } } or found[1] and found or by_name(s, name, value, #WAYS, #WAYS)

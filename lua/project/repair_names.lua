@@ -31,7 +31,7 @@ local function likeness(typed, word, is_verb)
 	elseif a == b then
 		return 0.95, is_verb -- "migrations" are no "migrate"
 	elseif words.is_same_verb(typed, word) then
-		return 0.72
+		return 0.72, is_verb and words.is_half(typed, word) and "verb"
 	elseif is_verb and words.may_mean(typed, word) then
 		return LOOSELY, "verb"
 	elseif words.negates(typed) or words.negates(word) then
@@ -165,6 +165,7 @@ local function reading(typed, entry, of, is_group)
 			return nil
 		end
 		score, missing[#missing] = score * factor, not is_verb and missing[#missing] or nil
+		loose = loose or is_verb and own[last] ~= "list" and "kin"
 		bare = not is_verb and extra[1] == #typed and not words.is_verb(word)
 	end
 	local left_out, all = false, false
@@ -213,6 +214,9 @@ local function kin(typed, entry, of)
 				how, level = "said", words.level(word)
 			end
 			local second = how == "near" and words.is_one_verb(word, "create") and command.description:match "^%a+ (%l+)"
+			if how == "near" and not words.has_family(own[j] or "") and command.danger_level ~= "safe" then
+				how = "loose" -- nothing but its description says so
+			end
 			if second and not MAKES[second] and not words.is_one_verb(own[j], "create") then
 				how = "loose" -- "Open an incident" makes one, and "Open the gate" doesn't
 			end
@@ -312,7 +316,7 @@ function M.candidates(argv, at, project)
 		local parts, before = split(argv[i]), typed[#tokens - 1] or {}
 		typed[#tokens] = table.move(parts, 1, #parts, #before + 1, table.move(before, 1, #before, 1, {}))
 	end
-	local habit, list, is_group = flag_errors.word(tokens), catalog.list(project), false
+	local habit, list, is_group = flag_errors.word(tokens), catalog.all(project), false -- what is refused may be meant, too
 	for _, entry in ipairs(list) do
 		local name = not entry.builtin and command_line.name_words(entry.name) or {}
 		is_group = is_group or name[2] ~= nil and name[1] == tokens[1]
@@ -331,6 +335,10 @@ function M.candidates(argv, at, project)
 	end
 	add_kin(out, typed, list, of)
 	add_readers(out, tokens, list, of)
+	for _, one in ipairs(out) do
+		local is_other = is_group and not one.entry.builtin and not words.is_same(one.entry.name:match "^[^.]+", tokens[1])
+		one.loose = one.loose or is_other and "kin" or nil
+	end
 	table.sort(out, function(a, b)
 		return a.score > b.score or a.score == b.score and a.entry.name < b.entry.name
 	end)

@@ -74,6 +74,11 @@ local function same_of(text, list)
 	return sole(found)
 end
 
+-- Does a value say what isn't meant: "!admin", "-5", "not-admin"?
+local function is_turned(text)
+	return tostring(text):find "^%s*[!^~-]" ~= nil or words.negates(tostring(text))
+end
+
 local function reads(row, text, list)
 	local value, why = argv_parser.read(row, text, list)
 	return value ~= nil and not why
@@ -139,13 +144,13 @@ function M.read(s, row, text)
 		kind == "duration" and duration_of(text) or trimmed,
 		list and (same_of(trimmed, list) or short_of(trimmed, list, s.strict and 3 or 2)) or trimmed,
 		by_pattern(row, trimmed) } do
-		if reads(row, candidate, list) then
+		if reads(row, candidate, list) and (candidate == text or not list or is_turned(candidate) == is_turned(text)) then
 			return tostring(candidate), s.strict and row.pattern ~= nil and candidate ~= trimmed and not trimmed:find "%d"
 		end
 	end
 	local number, is_guess = number_of(s, row, trimmed)
 	local guess = kind == "integer" and number or list and one_of(trimmed, list)
-	if guess and reads(row, guess, list) then
+	if guess and reads(row, guess, list) and is_turned(guess) == is_turned(text) then
 		return tostring(guess), s.strict and (list ~= nil or is_guess)
 	end
 end
@@ -156,7 +161,7 @@ end
 ---@param text string
 ---@return any[]
 function M.alike(s, row, text)
-	local list, near = M.listed(s, row) or {}, {}
+	local list, near = not is_turned(text) and M.listed(s, row) or {}, {}
 	for _, value in ipairs(list) do
 		near[#near + 1] = #text > 2 and tostring(value):lower():find(text:lower(), 1, true) == 1 and value or nil
 	end

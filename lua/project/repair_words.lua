@@ -183,9 +183,9 @@ local FAMILIES = [[
 2 copy cp clone duplicate replicate fork | mirror create
 2 send deliver dispatch email mail | post notify push publish broadcast start
 2 ship dispatch fulfil fulfill | send deliver release
-2 publish push announce | send deploy release post
+2 publish announce | push send deploy release post
 2 restore recover | rollback revert undo import reinstate
-2 restart reboot bounce recycle | reload reset
+2 restart reboot bounce | recycle reload reset
 2 retry rerun redo repeat | replay restart resume
 2 deploy release rollout ship publish | promote push apply launch
 2 backup snapshot dump | save create run take start export
@@ -200,7 +200,7 @@ local FAMILIES = [[
 3 deny block | refuse reject drop close disable ban
 2 subscribe join enroll optin | add
 3 unsubscribe leave optout | remove
-2 refund reimburse repay | return
+2 refund reimburse | return repay
 2 rotate reissue regenerate | renew refresh roll replace reset extend update
 2 renew extend prolong | refresh rotate increase update
 2 resize scale | set update change adjust
@@ -286,6 +286,20 @@ function M.is_same_verb(a, b)
 	return x and y and M.is_same_verb(x, y) or M.is_one_verb(a, b) or M.is_used_for(a, b)
 end
 
+-- What is put into one that there is, mostly, or sent elsewhere.
+local HALF = {}
+for one in ("add create, add new, add make, add mk, add generate, push publish"):gmatch "%l+ %l+" do
+	HALF[one], HALF[one:gsub("(%l+) (%l+)", "%2 %1")] = true, true
+end
+
+---Are two verbs that are used for one another another act as often?
+---@param a string
+---@param b string
+---@return boolean
+function M.is_half(a, b)
+	return HALF[a .. " " .. b] or false
+end
+
 -- --- names of flags -----------------------------------------------------------------------------------
 
 -- One line: names that mean the same. A name may stand in several lines.
@@ -295,7 +309,7 @@ name label title tag slug
 reason comment note message msg description desc text why cause annotation memo remark notes details m
 body text content message msg
 severity level priority sev prio importance
-since last from after newer-than start begin within age lookback
+since last from after newer-than start begin within lookback
 until before end till through
 duration for period length ttl lasts window time
 timeout wait max-wait deadline
@@ -396,6 +410,65 @@ end
 ---@return boolean
 function M.is_same_flag(a, b)
 	return a ~= b and (same[a] or {})[b] or false
+end
+
+-- Units, and what else they are called.
+local UNITS = { rpm = "minutes", rps = "seconds" }
+for line in ([[cents cent; euro euros eur; dollars dollar usd; pounds gbp; bytes byte; kb kib; mb mib megabytes; gb gib gigabytes;
+	tb tib terabytes; ms milliseconds millis; seconds second secs sec; minutes minute mins; hours hour hrs; days; weeks; months;
+	years]]):gmatch "[^;]+" do
+	for unit in line:gmatch "%l+" do
+		UNITS[unit] = line:match "%l+"
+	end
+end
+
+local function unit_of(name)
+	for part in name:gmatch "%l+" do
+		if UNITS[part] then
+			return UNITS[part]
+		end
+	end
+end
+
+---Does a name, or else its value, say another unit than an argument, or one of them none? A duration says its own.
+---@param name string
+---@param row table
+---@param value? string
+---@return boolean
+function M.is_other_unit(name, row, value)
+	local typed, own = unit_of(name) or unit_of((value or ""):lower():match "^[%d.]+%s?(%l+)$" or ""), unit_of(row.flag)
+	return typed ~= own and row.type ~= "duration" and (own ~= nil or unit_of((row.description or ""):lower()) ~= typed)
+end
+
+-- Which side of a value is meant.
+local SIDES = tables.set "older newer min max minimum maximum above below over under least most larger smaller longer shorter fewer"
+local SAID_SIDES = tables.set "since last from after before until within lookback timeout wait deadline"
+
+---Has one of two names a side that the other doesn't say? What other words say a side is only known of names that mean the same.
+---@param name string
+---@param other string of an argument
+---@return boolean
+function M.is_other_side(name, other)
+	local function has(text, part, set)
+		for word in text:gmatch "%l+" do
+			if word == part or set and (SIDES[word] or set[word]) then
+				return true
+			end
+		end
+		return false
+	end
+	local is_same = M.is_same_flag(name, other)
+	for part in other:gmatch "%l+" do
+		if SIDES[part] and not has(name, part, is_same and SAID_SIDES) then
+			return true
+		end
+	end
+	for part in name:gmatch "%l+" do
+		if SIDES[part] and part ~= "max" and part ~= "most" and not has(other, part, is_same and SAID_SIDES) then
+			return true
+		end
+	end
+	return false
 end
 
 -- Words in the name of a flag that say nothing about which one it is.

@@ -59,19 +59,21 @@ end
 
 -- The commands that the words may name, as a repair has them (lua/project/repair_names.lua), and the names of those that are likely.
 local function candidates(words, at, project, group)
-	local entries, likely, seen, best = {}, {}, {}, nil
+	local entries, likely, seen, best, is_refused = {}, {}, {}, nil, false
 	for _, one in ipairs(repair_names.candidates(words, at, project)) do
 		local entry = one.entry
 		local is_other = group and one.score < SPELT and entry.name:sub(1, #group + 1) ~= group .. "."
 		local is_possible = not (seen[entry.name] or is_other or one.whole and words[at + one.used]) -- a word more, which it could not take
 		local command = is_possible and catalog.load(entry, project)
 		seen[entry.name] = seen[entry.name] or is_possible
+		is_refused = is_refused or not best and is_possible and not command
+		best = best or is_possible and one.score or nil -- of one that is refused, too: another isn't meant in its place
 		if command and catalog.is_listed(command) then
-			entries[#entries + 1], best = entry, best or one.score
+			entries[#entries + 1] = entry
 			likely[#likely + 1] = one.score > best * CLOSE and not (likely[1] and entry.builtin) and entry.name or nil
 		end
 	end
-	return entries, likely
+	return entries, likely, is_refused
 end
 
 local function typed(entries, most)
@@ -174,7 +176,10 @@ end
 -- Where no command is likely: the nearest, what is said of a habit, or those that there are.
 local function otherwise(words, m, list, project)
 	local habit = flag_errors.word(words)
-	local near = m.group and (not m.below[2] and m.below[1] or nearest_below(m.group == words[m.at] and words[m.at + 1] or words[m.at], m))
+	local verb = words[m.group == words[m.at] and m.at + 1 or m.at] or ""
+	local only = m.group and not m.below[2] and m.below[1]
+	local is_other = only and (m.is_refused or repair_words.has_family(verb) and not repair_words.kinship(verb, only.name:match "[^.]+$"))
+	local near = m.group and (not is_other and only or nearest_below(verb, m))
 		or not m.group and (nearest(words, list, is_own) or not habit and nearest(words, list, is_any))
 	if near and catalog.rows({ near }, project)[1] then
 		return did_you_mean { near.name }
@@ -221,7 +226,7 @@ local function meant(words, list, project)
 	if not m.group then
 		m.group, m.below = group_of(words[at + 1], list)
 	end
-	m.entries, m.likely = candidates(words, at, project, m.group)
+	m.entries, m.likely, m.is_refused = candidates(words, at, project, m.group)
 	local rows, entries
 	if m.group then
 		rows, entries = catalog.rows(m.below, project)

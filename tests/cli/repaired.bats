@@ -244,6 +244,27 @@ tempting() {
 	[ "$fix" = "runner --no-config deploys start --svc web" ]
 }
 
+@test "of what a policy refuses another command is not meant in its place, nor one with other values" {
+	local keys='args = { { "id", "string", positional = true, required = true } }, exit_codes = { TIMEOUT = { retryable = false, side_effects = "none" } }, run = print }'
+	for name in person/disable:Disable person/suspend:Suspend wall/allow:Allow wall/deny:Deny; do
+		command_file "${name%:*}" <<<"return { description = '${name#*:} it', danger_level = 'mutating', $keys"
+	done
+	known
+	echo '{ "deny": ["person disable", "wall deny"] }' >deny.json
+	for words in "person deactivate a" "person disabl a" "people disable a" "wall block a" "wall refuse a" "disable person a"; do
+		echo "$words"
+		# shellcheck disable=SC2086
+		unfixed --policy deny.json $words
+		expect '"Did you mean" not in str(e.error.get("suggestion")) and "write runner" not in str(e.error.get("suggestion"))'
+		expect '"person disable" not in str(e.error) and "wall deny" not in str(e.error)'
+	done
+	echo '{ "allow": { "person disable": { "args": { "id": ["b"] } } } }' >only.json
+	unfixed --policy only.json person deactivate a
+	unfixed --policy only.json person disable --id a --nver
+	fixed --policy only.json person deactivate b
+	[ "$fix" = "runner --policy only.json person disable b" ]
+}
+
 @test "a dot path is a name only as it is written in the manifest" {
 	tempting
 	local path

@@ -9,21 +9,22 @@ local words = require "runner.project.repair_words"
 
 local LEVELS = { "safe", "mutating", "destructive" }
 
--- A project of these commands: "group verb" → the level of danger. Each is said to do it to a thing, or to `what`.
+-- A project of these commands: "group verb" → the level of danger. Each is said to do it to a thing, or to `what`,
+-- or `what` is all that is said.
 local function project(commands, what)
 	local list, loaded = {}, {}
 	for name, level in pairs(commands) do
 		local dotted = name:gsub(" ", ".")
 		list[#list + 1] = { name = dotted, path = dotted .. ".lua" }
 		loaded[dotted] = assert(command.normal({
-			description = ("%s %s"):format(name:match "%S+$", what or "a thing"), danger_level = level, run = print,
+			description = (what or ""):match "^%u.*" or ("%s %s"):format(name:match "%S+$", what or "a thing"), danger_level = level, run = print,
 			args = { { "id", "string", positional = true, required = true } },
 			exit_codes = { TIMEOUT = { retryable = false, side_effects = "none" } },
 		}, dotted))
 		loaded[dotted].name = dotted
 	end
 	table.sort(list, function(a, b) return a.name < b.name end)
-	catalog.list = function() return list end
+	catalog.all = function() return list end
 	catalog.load = function(entry) return loaded[entry.name] end
 	locate.find = function(typed)
 		local name = table.concat(typed, ".", 1, math.min(#typed, 2))
@@ -40,9 +41,9 @@ local function call(line)
 end
 
 describe("a verb that a group has not", function()
-	local list, load, find = catalog.list, catalog.load, locate.find
+	local list, load, find = catalog.all, catalog.load, locate.find
 	after_each(function()
-		catalog.list, catalog.load, locate.find = list, load, find
+		catalog.all, catalog.load, locate.find = list, load, find
 	end)
 
 	-- typed, the command, its level, and one beside it
@@ -119,7 +120,10 @@ describe("a verb that a group has not", function()
 		end
 		for _, one in ipairs { { "revoke", "delete", "destructive" }, { "lock", "suspend", "mutating" }, { "terminate", "cancel", "mutating" },
 			{ "create", "run", "mutating" }, { "restart", "retry", "mutating" }, { "take", "create", "mutating" }, { "add", "invite", "mutating" },
-			{ "stop", "cancel", "mutating" }, { "clean", "wipe", "destructive" } } do
+			{ "stop", "cancel", "mutating" }, { "clean", "wipe", "destructive" }, { "repay", "refund", "mutating" },
+			{ "push", "publish", "mutating" },
+			{ "publish", "push", "mutating" }, { "add", "create", "mutating" }, { "create", "add", "mutating" }, { "add", "make", "mutating" },
+			{ "recycle", "reboot", "mutating" }, { "migrate", "move", "mutating" } } do
 			project { ["thing " .. one[2]] = one[3] }
 			local fix, hint = call(("thing %s x-1"):format(one[1]))
 			assert.is_nil(fix, one[1])
@@ -129,6 +133,24 @@ describe("a verb that a group has not", function()
 		local fix, hint = call "thing create x-1"
 		assert.is_nil(fix)
 		assert.equal("If that is meant, write runner thing open x-1", hint)
+	end)
+
+	it("is no more than what somebody may mean where only a description says it, or only another group has it", function()
+		local ALL = { mutating = { "create", "update", "lock", "pause", "send", "start" }, destructive = { "delete", "revoke", "purge" } }
+		for level, verbs in pairs(ALL) do
+			for _, verb in ipairs(verbs) do
+				project({ ["thing escrow"] = level }, verb:gsub("^%l", string.upper) .. " a copy at another place")
+				for _, line in ipairs { "thing %s x-1", "things %s x-1", "%s thing x-1", "thing %s --id x-1" } do
+					assert.is_nil((call(line:format(verb))), line:format(verb))
+				end
+				project { ["thing show"] = "safe", ["other " .. verb] = level }
+				for _, line in ipairs { "thing %s x-1", "things %s x-1", "thing %s --id x-1", "thing other %s x-1" } do
+					assert.is_nil((call(line:format(verb))), line:format(verb))
+				end
+			end
+		end
+		project({ ["thing hold"] = "safe" }, "Show a thing")
+		assert.equal("runner thing hold x-1", (call "thing show x-1"))
 	end)
 
 	it("means nothing where the group has a command of its name, whatever is wrong with the rest", function()
