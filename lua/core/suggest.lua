@@ -1,29 +1,12 @@
 -- suggest: did-you-mean: the candidates nearest to a misspelt word. Loaded only when
 -- something was misspelt. It knows no flags and no commands: the caller has the candidates.
 
+local distance = require "runner.core.distance"
+local opposites = require "runner.core.opposites"
+
 local M = {}
 
 local LONGEST = 64 -- bytes compared: names are shorter, and the cost is quadratic
-
--- Optimal string alignment: insert, delete, replace, swap neighbours: 1 each.
-local function distance(a, b)
-	local before, last, row = {}, {}, {}
-	for j = 0, #b do
-		row[j] = j
-	end
-	for i = 1, #a do
-		before, last, row = last, row, before
-		row[0] = i
-		for j = 1, #b do
-			local cost = a:byte(i) == b:byte(j) and 0 or 1
-			row[j] = math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + cost)
-			if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
-				row[j] = math.min(row[j], before[j - 2] + 1)
-			end
-		end
-	end
-	return row[#b]
-end
 
 M.distance = distance
 
@@ -42,7 +25,7 @@ local function score(word, candidate)
 end
 
 ---The candidates that `word` was probably meant for, nearest first; among equals the
----order of `candidates` is kept. Case is ignored.
+---order of `candidates` is kept. Case is ignored. What says the opposite is never meant.
 ---@param word string
 ---@param candidates string[]
 ---@param limit? integer default 3
@@ -52,7 +35,7 @@ function M.nearest(word, candidates, limit)
 	word = word:sub(1, LONGEST):lower()
 	for i, candidate in ipairs(candidates) do
 		local d = score(word, candidate:sub(1, LONGEST):lower())
-		if d then
+		if d and not (d > 0 and opposites.are(word, candidate:sub(1, LONGEST))) then
 			near[#near + 1] = { d = d, i = i, text = candidate }
 		end
 	end

@@ -451,7 +451,8 @@ function M.unknown_key(source, key, rows, command)
 	local words = near and ("Did you mean '%s'?"):format(near) or flag and ("Give --%s as a flag, beside %s"):format(flag.flag, source)
 		or names[1] and "Arguments are: " .. table.concat(names, ", ") or "This command takes no arguments"
 	return { field = name, code = "UNKNOWN_FLAG", message = ("Unknown argument '%s' in %s"):format(name, source), suggestion = words,
-		fix_required = near and ("Rename '%s' to '%s'"):format(name, near) or ("Remove '%s' from the JSON"):format(name) }
+		fix_required = near and ("Rename '%s' to '%s'"):format(name, near) or flag and ("Move '%s' out of the JSON"):format(name)
+			or names[1] and "Use an argument that is declared" or "Use a command that takes arguments" }
 end
 
 ---An argument that is given in both ways, or by two names.

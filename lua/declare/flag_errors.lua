@@ -130,19 +130,21 @@ local function fits(row, value)
 	return not (value and NUMBERS[row.type]) or NUMBERS[row.type](value) ~= nil
 end
 
+local SLIP = 2 -- letters that are missing at the end of a flag of runner's own
+
 -- The flags that a misspelt one was probably meant for, nearest first; with their dashes.
 -- `command` is the one whose flags of runner's own count; nil: none that a declaration switches on.
 local function near_flags(spelt, rows, command, value)
-	local candidates = {}
+	local candidates, name = {}, flags.spelling(spelt:gsub("^%-+", ""))
 	for _, list in ipairs({ rows, contract.rows(command) }) do
 		for _, row in ipairs(list) do
-			candidates[#candidates + 1] = (list == rows or fits(row, value)) and row.flag or nil
+			local is_begun = row.flag:sub(1, #name) == name and #row.flag > #name + SLIP -- "--max" begins "--max-bytes", and means something else
+			candidates[#candidates + 1] = (list == rows or fits(row, value) and not is_begun) and row.flag or nil
 			if row.type == "boolean" then
 				candidates[#candidates + 1] = "no-" .. row.flag
 			end
 		end
 	end
-	local name = flags.spelling(spelt:gsub("^%-+", ""))
 	local near, word = {}, name:match "^no%-(.+)$"
 	for _, flag in ipairs(#name > 1 and suggest.nearest(name, candidates) or {}) do -- a "no-" alone makes none alike
 		if not word or suggest.nearest(word, { flag:match "^no%-(.+)$" or flag })[1] then

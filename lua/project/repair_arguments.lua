@@ -3,6 +3,7 @@
 -- command that changes something (`strict`) no flag is meant by the look of its value alone, and no value is changed or left out.
 
 local contract = require "runner.declare.contract"
+local opposites = require "runner.core.opposites"
 local reads = require "runner.project.repair_values"
 local search_words = require "runner.core.search_words"
 local tables = require "runner.core.tables"
@@ -156,7 +157,7 @@ end
 -- Neither says no, nor less, where the other doesn't.
 local function is_open(s, way, i, name, row, value)
 	local plain_name = name:gsub("^to%-?", "")
-	return i <= 3 or not words.negates(row.flag) and not words.is_other_unit(plain_name, row, value)
+	return i <= 3 or not words.negates(row.flag) and not opposites.are(name, row.flag) and not words.is_other_unit(plain_name, row, value)
 		and not (s.strict and words.is_other_side(plain_name, row.flag)) and (not s.strict or way.any
 		or not words.restricts(plain_name, row.flag) and (way.says or not words.restricts(row.flag, name)))
 end

@@ -1,6 +1,7 @@
 -- repair_words: what a repair knows of the words of calls: those that say no, names of flags that stand for one another, what kind of value
 -- an argument takes by its name, and habits of other tools. Data; loaded for a call that was wrong (lua/project/repair.lua).
 
+local opposites = require "runner.core.opposites"
 local search_words = require "runner.core.search_words"
 local suggest = require "runner.core.suggest"
 local tables = require "runner.core.tables"
@@ -9,10 +10,8 @@ local M = {}
 
 -- --- words that turn a meaning round --------------------------------------------------------------
 
-local NEGATING = tables.set [[no not non never without except exclude excluding skip dont un disable ignore omit but unless invert]]
 local RESTRICTING = tables.set [[older newer than by max min check explain just what if simulate only before after until from to all none
 	least most above below over under old current previous source origin]]
-local HARMLESS = tables.set "until under unit units unique union unix unicode uncle"
 
 -- Words of a question, which name nothing.
 M.FILLING = tables.set "the a an of records please for my our me thanks"
@@ -36,7 +35,7 @@ end
 ---@return boolean
 function M.negates(word, strict)
 	for part in word:lower():gmatch "%a+" do
-		if NEGATING[part] or part:find "^un%l%l" and not HARMLESS[part] or strict and RESTRICTING[part] then
+		if opposites.is_no(part) or strict and RESTRICTING[part] then
 			return true
 		end
 	end

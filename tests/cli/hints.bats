@@ -131,3 +131,41 @@ refused() {
 	[ "$("$RUNNER" completion bash --format plain -- alerts.si | cut -f1)" = alerts.silence ]
 	[ "$("$RUNNER" completion bash --format plain -- alerts.silence --ver | cut -f1 | head -n1)" = --verbose ]
 }
+
+@test "REQ-C-030 no hint names what says the opposite, or takes a restriction away, through any door" {
+	local flags='{ "enabled", "boolean" }, { "active", "boolean", default = true }, { "exclude", "array", items = "string" }, { "keep_data", "boolean" },
+		{ "no_cache", "boolean" }, { "min_size", "integer" }, { "quiesce", "boolean" }, { "async", "boolean" }, { "order", "enum", values = { "descending", "none" } }'
+	command_file cut <<<"return { description = 'x', danger_level = 'mutating', args = { $flags }, run = function(args) return args end, exit_codes = { TIMEOUT = { retryable = false, side_effects = 'partial' } } }"
+	local args last
+	for args in "--include b" "--inactive" "--drop-data" "--cache" "--max-size 5" "--unquiesce" "--sync" "--disabled" "--in-active" "--max 5" "--for 2d"; do
+		# shellcheck disable=SC2086
+		call cut $args
+		[ "$status" -eq 2 ]
+		expect 'e.error.errors[0].code == "UNKNOWN_FLAG" and "Did you mean" not in str(e.error) and "Rename" not in str(e.error) and "Remove" not in str(e.error)'
+		expect '"fix_command" not in e.error'
+	done
+	call cut --order ascending
+	expect '"Did you mean" not in str(e.error)'
+	for last in '"include":["b"]' '"inactive":true' '"drop_data":true' '"max":5' '"cache":true' '"zzz":1'; do
+		call cut --raw-payload "{$last}"
+		[ "$status" -eq 2 ]
+		expect 'e.error.fix_required == "Use an argument that is declared" and "Did you mean" not in str(e.error)'
+		env -i "${CLEAN_ENV[@]}" "$RUNNER" exec <<<"{\"_cmd\":\"cut\",$last}" 2>err.txt | head -n1 >out.txt
+		expect 'e.error.fix_required == "Use an argument that is declared" and "Did you mean" not in str(e.error)'
+	done
+	env -i "${CLEAN_ENV[@]}" RUNNER="$RUNNER" PYTHONPATH="$ROOT/tests/cli/lib" python3 - <<'PY'
+from mcp import Server
+with Server() as s:
+    for name in "include", "inactive", "drop_data", "spare", "max", "cache":
+        text = str(s.call("cut", {name: True})["structuredContent"]["error"])
+        assert "Remove" not in text and "Rename" not in text and "Did you mean" not in text, text
+PY
+	call cut --exclde b
+	expect '"--exclude" in str(e.error)'
+	call cut --raw-payload '{"exclde":["b"]}'
+	expect 'e.error.fix_required == "Rename \u0027exclde\u0027 to \u0027exclude\u0027"'
+	call cut --no-activ
+	expect '"--no-active" in str(e.error)'
+	call cut --formt json
+	expect '"--format" in str(e.error)'
+}
