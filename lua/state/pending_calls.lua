@@ -307,6 +307,9 @@ local function last(db, is)
 		db:run("UPDATE approvals SET state = 'replaced' WHERE id = ?", row.id)
 		return nil
 	end
+	if row and row.owner and row.owner == require("runner.state.idempotency_keys").owner(attempt.launch.supervisor) then
+		return nil -- an attempt before this one has decided it
+	end
 	-- Does it run? Asked here, where nobody writes: by the time that it is told it may have ended, with an outcome that we haven't read.
 	return row and (ended_ms(row) or now) > now - TTL_MS and tables.add(row, { runs = is_running(row) }) or nil
 end
@@ -454,7 +457,7 @@ end
 ---@return runner.Error? problem it was decided meanwhile, or can't be taken back
 function M.take_back(a)
 	local row, why
-	if looked_for and a.launch.attempt == 1 and has_table() then
+	if looked_for and has_table() then
 		row, why = guarded(function(db)
 			return withdraw(db, looked_for)
 		end)

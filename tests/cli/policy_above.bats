@@ -249,6 +249,8 @@ undoable() {
 			args = { { "n", "integer", default = 0, description = "Which" } },
 			run = function(args) require("fs").append("effects", args.n .. "\n") return { effect = "deleted" } end }
 	LUA
+	echo 'return { audit = { path = "audit.jsonl" }, before = function(ctx, call)
+		if call.args.n == 6 and call.attempt == 1 then ctx:fail("UNAVAILABLE", "no", { retryable = true, side_effects = "none" }) end end }' >runner.lua
 	policy '"allow": { "*": {}, "old": { "max_calls": 0 }, "wipe": { "max_calls": 0 }, "deploy": { "max_calls": 0 } }, "above": "ask"'
 	waits old --n 1
 	local old=$id
@@ -260,6 +262,8 @@ undoable() {
 	local typed=$id
 	waits wipe --n 5 --confirm-destructive
 	local by_flag=$id
+	waits deploy --n 6 --retries 1 --retry-delay 1ms
+	local again=$id
 	policy '"allow": { "*": {}, "old": { "max_calls": 9 }, "wipe": { "max_calls": 9 }, "deploy": { "max_calls": 9 } }, "above": "ask"'
 	call --policy p.json old --n 1
 	envelope 0
@@ -270,14 +274,16 @@ undoable() {
 	person --policy p.json wipe --n 4
 	call --policy p.json wipe --n 5 --confirm-destructive
 	envelope 0
+	deploys --n 6 --retries 1 --retry-delay 1ms
+	expect 'e.meta["attempt"] == 2'
 	# shellcheck disable=SC2317 # until_true calls it
-	ran() { [ "$(wc -l <effects)" -eq 5 ]; }
+	ran() { [ "$(wc -l <effects)" -eq 6 ]; }
 	until_true ran
 	waiting 0
-	for id in "$old" "$keyed" "$job" "$typed" "$by_flag"; do
+	for id in "$again" "$old" "$keyed" "$job" "$typed" "$by_flag"; do
 		person approve "$id"
 	done
-	effects '1 2 3 4 5 '
+	effects '1 2 3 4 5 6 '
 	grep -F "\"$old\"" audit.jsonl | grep -q '"decision":"declined"'
 	grep -F "\"$typed\"" audit.jsonl | grep -q '"decision":"confirmed"'
 }
