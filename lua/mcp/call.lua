@@ -173,21 +173,24 @@ local function is_told(envelope)
 	return e.code ~= "CONFIRMATION_REQUIRED" and type(e.context) == "table" and e.context.approval ~= nil
 end
 
--- The data of a dry run; or the result that the call fails with already, or had when it was decided elsewhere.
-local function preview(server, r, call)
-	local envelope = tried(server, r, call, "look")
-	if not envelope.ok or is_told(envelope) then
-		return nil, answer.of(envelope)
-	end
-	return call.row.asked ~= "safe" and envelope.data or nil -- which has no dry run
-end
-
 -- This client can't ask the person: the call is refused, and waits for one elsewhere, or is told what has become of it
 -- (lua/state/pending_calls.lua).
 local function unasked(server, r, call)
 	local envelope = execute(server, r, call, "pending")
 	local e = not envelope.ok and envelope.error or {}
-	return answer.of(envelope), e.code == "CONFIRMATION_REQUIRED" and e or nil
+	local above = (e.context or {}).rule -- of a quota: no form would make room
+	return answer.of(envelope), e.code == "CONFIRMATION_REQUIRED" and not above and e or nil
+end
+
+-- The data of a dry run; or the result that the call fails with already, or had when it was decided elsewhere.
+local function preview(server, r, call)
+	local envelope = tried(server, r, call, "look")
+	if not envelope.ok and envelope.error.code == "POLICY_DENIED" then -- where that is a quota that asks, the call waits
+		return nil, (unasked(server, r, call))
+	elseif not envelope.ok or is_told(envelope) then
+		return nil, answer.of(envelope)
+	end
+	return call.row.asked ~= "safe" and envelope.data or nil -- which has no dry run
 end
 
 -- A form that was dismissed, or that a client without a person sends back at once, is no answer: the call waits.

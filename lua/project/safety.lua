@@ -149,9 +149,10 @@ function M.settle(a)
 	elseif a.call.asks == "declined" then
 		return {}, require("runner.state.pending_calls").settled(a, false)
 	elseif M.wants_dry_run(a) then
-		local told = a.call.asks == "look" and require("runner.state.pending_calls").answer(a)
-		if told then
-			return {}, told
+		local looks, over = a.call.asks == "look", a.policy and a.policy.over
+		local told = looks and require("runner.state.pending_calls").answer(a)
+		if told or looks and over and over.full[1] then -- no form makes room
+			return {}, told or { error = over.denied() }
 		end
 		return { dry_run = true, wrapper = a.command.dry_run and "runner.ctx.dry_run" or false }, begin_dry_run(a)
 	end

@@ -298,12 +298,12 @@ local function has_other_policies(row)
 end
 
 -- What waits with other files asks anew; and after a day it is another wish.
-local function last(db, is)
+local function last(db, is, asks)
 	local now = host.wall_ms()
 	expire(db, now)
 	db:run(FORGET, now - KEPT_MS)
 	local row = db:row(LAST, is.key)
-	if row and row.state == "pending" and (row.digest ~= is.digest or has_other_policies(row)) then
+	if row and row.state == "pending" and (row.digest ~= is.digest or asks and has_other_policies(row)) then
 		db:run("UPDATE approvals SET state = 'replaced' WHERE id = ?", row.id)
 		return nil
 	end
@@ -339,7 +339,7 @@ local function look(db, is)
 end
 
 local function ask(db, is, affected, text)
-	local row, now = last(db, is), host.wall_ms()
+	local row, now = last(db, is, true), host.wall_ms()
 	local waiting = row and row.state == "pending" and row or nil
 	local askers = require("runner.core.person").askers(waiting and json.decode(waiting.asker) or {})
 	if #askers > ASKERS then

@@ -433,14 +433,22 @@ undoable() {
 		return { description = "Wipe", danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
 			run = function() require("fs").append("effects", "9\n") return { effect = "deleted" } end }
 	LUA
-	policy '"allow": { "*": {}, "wipe": { "max_calls": 1 } }, "above": "ask"'
+	policy '"allow": { "*": {}, "wipe": { "max_calls": "1/h" } }, "above": "ask"'
 	env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" RUNNER="$RUNNER" RUNNER_POLICY="$PWD/p.json" PYTHONPATH="$ROOT/tests/cli/lib" \
 		PYTHONDONTWRITEBYTECODE=1 timeout 100 python3 - >answer <<-'PY'
 		from mcp import *
 		with Server("--allow", "wipe", elicits=True) as s:
-		    for _ in range(2):
-		        asked = s.call("wipe")
+		    for asked in s.call("wipe"), s.call("wipe"):
 		        print(s.call("wipe", requestState=asked["requestState"], inputResponses=YES))
+		for elicits in True, False: # nobody is asked in vain, and it says why
+		    for older in True, False:
+		        with Server("--allow", "wipe", elicits=elicits) as s:
+		            if older:
+		                s.initialize()
+		            waits = s.answer(s.request("tools/call", {"name": "wipe", "arguments": {}}, modern=not older))["result"]
+		            assert waits["isError"] and "requestState" not in waits, waits
+		            for what in "allow.wipe.max_calls", "apr_", "/p.json", "allowed_at", "retry_after_ms":
+		                assert what in str(waits), (what, waits)
 	PY
 	effects '9 '
 	[ "$(grep -c CONFIRMATION_REQUIRED answer)" -eq 1 ]
