@@ -251,7 +251,14 @@ undoable() {
 	LUA
 	echo 'return { audit = { path = "audit.jsonl" }, before = function(ctx, call)
 		if call.args.n == 6 and call.attempt == 1 then ctx:fail("UNAVAILABLE", "no", { retryable = true, side_effects = "none" }) end end }' >runner.lua
-	policy '"allow": { "*": {}, "old": { "max_calls": 0 }, "wipe": { "max_calls": 0 }, "deploy": { "max_calls": 0 } }, "above": "ask"'
+	policy '"allow": { "*": {}, "old": { "max_calls": 1 }, "wipe": { "max_calls": 2 }, "deploy": { "max_calls": 3 } }, "above": "ask"'
+	local i
+	for i in old deploy deploy deploy 'wipe --confirm-destructive' 'wipe --confirm-destructive'; do
+		# shellcheck disable=SC2086 # words
+		call --policy p.json $i
+		envelope 0
+	done
+	rm effects
 	waits old --n 1
 	local old=$id
 	waits deploy --n 2 --idempotency-key k
@@ -264,7 +271,7 @@ undoable() {
 	local by_flag=$id
 	waits deploy --n 6 --retries 1 --retry-delay 1ms
 	local again=$id
-	policy '"allow": { "*": {}, "old": { "max_calls": 9 }, "wipe": { "max_calls": 9 }, "deploy": { "max_calls": 9 } }, "above": "ask"'
+	rm p.json.counts-*.json # there is room again, by the same policy
 	call --policy p.json old --n 1
 	envelope 0
 	call --policy p.json deploy --n 2 --idempotency-key k
