@@ -30,11 +30,10 @@ local function valid_values(text, values)
 		return "No valid values are configured"
 	end
 	local words = "Valid values: " .. table.concat(values, ", ")
-	local near, alike = text and not text:find "^%s*[!^~-]" and suggest.nearest(text, values, 1)[1], 0
-	for _, value in ipairs(near and values or {}) do
-		alike = alike + (tostring(value):sub(1, #text) == text and 1 or 0)
-	end
-	return near and alike < 2 and ("%s. Did you mean '%s'?"):format(words, near) or words
+	local near, other = table.unpack(text and not text:find "^%s*[!^~-]" and suggest.nearest(text, values, 2) or {})
+	local is_even = other and (tostring(other):sub(1, #text) == text
+		or suggest.distance(text:lower(), tostring(other):lower()) <= suggest.distance(text:lower(), tostring(near):lower()))
+	return near and not is_even and ("%s. Did you mean '%s'?"):format(words, near) or words
 end
 
 -- The caller may have meant runner's own flag of that name.

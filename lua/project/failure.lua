@@ -111,7 +111,9 @@ local WRONG = { COMMAND_NOT_FOUND = true, VALIDATION_ERROR = true } -- calls tha
 ---@param e runner.Error
 function M.reply(e)
 	if WRONG[e.code] and e.phase == "validation" and not e.fix_command then
-		local fix, advice = require("runner.project.repair").command(attempt)
+		local repair = require "runner.project.repair"
+		local fix, advice, calls = repair.command(attempt)
+		repair.agree(e, calls)
 		e.fix_command = fix
 		e.suggestion = advice and (not fix or e.code == "COMMAND_NOT_FOUND") and advice or e.suggestion
 	end

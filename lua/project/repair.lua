@@ -96,11 +96,14 @@ local function is_searching(repaired)
 end
 
 -- What a candidate may be, called with these tokens; with a number it is none that a repair may name, and is so much in the way of others.
-local function calls_of(one, tokens, project, front)
+local function calls_of(one, tokens, project, front, variables)
 	local entry = one.entry
 	local is_out = is_refused(entry)
 	local command = not (entry.builtin and DECIDES[entry.name]) and not is_out and catalog.load(entry, project)
 	local level = command and command.danger_level
+	if variables ~= "" and level ~= "safe" then
+		return {}, 1
+	end
 	if one.level and (LEVELS[level] or 0) > one.level then
 		return {} -- a verb that reads never changes, and one that makes never destroys
 	elseif not command or command.requires_person or command.raw or is_refused(entry, level)
@@ -120,7 +123,8 @@ local function calls_of(one, tokens, project, front)
 			end
 			table.move(repaired, 1, #repaired, #made + 1, made)
 			local is_sure = not one.loose or one.loose == "verb" and level ~= "destructive" and proposal.sure > 0 and proposal.cost > SURE
-			out[#out + 1] = { rest = #repaired, line = command_line.line(made), name = command.name, cost = one.score * proposal.cost,
+			out[#out + 1] = { rest = #repaired,
+				line = variables .. "runner " .. command_line.line(made), words = made, name = command.name, cost = one.score * proposal.cost,
 				safe = level == "safe", guessed = proposal.guessed or one.guessed, maybe = proposal.dropped or level ~= "safe" and not is_sure }
 		end
 	end
@@ -128,7 +132,7 @@ local function calls_of(one, tokens, project, front)
 end
 
 -- The call that was meant, of all that are valid; else those of which one may have been.
-local function best_of(list, argv, at, project, front)
+local function best_of(list, argv, at, project, front, variables)
 	local calls, seen, barred = {}, {}, 0
 	for i = 1, math.min(#list, TRIED) do
 		local one = list[i]
@@ -138,7 +142,7 @@ local function best_of(list, argv, at, project, front)
 		local is_sought = one.entry.name:find "list$" and vocabulary.may_mean(argv[first + one.used - 1], "list")
 		if not one.whole or not next_word or values.is_option(next_word) then
 			one.sought = is_sought and next_word and not values.is_option(next_word)
-			made, forbidden = calls_of(one, without(argv, first, one.used), project, front)
+			made, forbidden = calls_of(one, without(argv, first, one.used), project, front, variables)
 		end
 		barred = forbidden and math.max(barred, one.score * forbidden) or barred
 		for _, call in ipairs(made) do
@@ -208,12 +212,14 @@ end
 
 -- Variables that are set in front ("REGION=eu bucket list") as flags behind the rest.
 local function with_variables(argv)
-	local i, out, options = 1, {}, {}
+	local i, out, options, variables = 1, {}, {}, ""
 	while argv[i] and argv[i]:find "^%u[%u%d_]*=." do
+		variables = variables .. argv[i]:match "^[^=]*=" .. command_line.quoted(argv[i]:match "=(.*)") .. " "
 		options[i], i = "--" .. argv[i], i + 1
 	end
 	table.move(argv, i, #argv, 1, out)
-	return table.move(options, 1, #options, #out + 1, out)
+	local rest = table.move(out, 1, #out, 1, {})
+	return table.move(options, 1, #options, #out + 1, out), rest, variables
 end
 
 -- The commands that the words at `at` may name; "run" in front of a thing may be the verb.
@@ -228,8 +234,9 @@ local function candidates(argv, at, project)
 	return list
 end
 
-local function repair(whole_argv, project, is_short)
-	local front, argv = own_in_front(with_variables(whole_argv))
+-- `variables`: what a shell sets in front of the call
+local function repair(whole_argv, project, is_short, variables)
+	local front, argv = own_in_front(whole_argv)
 	local at = argv[1] and begins_at(argv, project)
 	if not at then
 		return nil
@@ -266,7 +273,7 @@ local function repair(whole_argv, project, is_short)
 	for _, one in ipairs(list) do
 		one.loose = one.loose or in_front or is_short
 	end
-	return best_of(list, argv, place, project, front)
+	return best_of(list, argv, place, project, front, variables)
 end
 
 local CREDENTIALS = { "://[^/%s]*:[^/%s]*@", "[Bb]earer%s", "[Bb]asic%s", "[Aa]uthorization", "%-%-%-%-%-BEGIN" }
@@ -350,25 +357,76 @@ function M.command(a)
 		return nil
 	end
 	local project = unrun(a)
-	local ok, best, near = pcall(repair, argv, project)
+	local given, bare, variables = with_variables(argv)
+	local ok, best, near = pcall(repair, given, project, false, "")
+	if ok and not best and not near and variables ~= "" and not variables:find "RUNNER_" then
+		ok, best, near = pcall(repair, bare, project, false, variables) -- as a shell has it, it is of no argument
+	end
 	local short, options = without_filling(argv)
 	if short then
-		local again, other = pcall(repair, short, project, true)
+		local again, other = pcall(repair, with_variables(short), project, true, "")
 		if again and other and other.safe and (other.rest <= options or not best) then
 			best, near = other, nil
 		end
 	end
-	local lines = {}
+	local lines, calls = {}, {}
 	for i, one in ipairs(ok and (near or { best }) or {}) do
-		if one.line == command_line.line(argv) or not is_open(a, one.line) then
+		calls[i] = one.words
+		if one.line == "runner " .. command_line.line(argv) or not is_open(a, one.line) then
 			return nil
 		end
-		lines[i] = i <= MOST_NAMED and "runner " .. one.line or nil
+		lines[i] = i <= MOST_NAMED and one.line or nil
 	end
 	if not near then
-		return lines[1], lines[1] and ("Did you mean '%s'?"):format(command_line.typed(best.name)) or nil
+		return lines[1], lines[1] and ("Did you mean '%s'?"):format(command_line.typed(best.name)) or nil, calls
 	elseif not call.is_call then
-		return nil, (lines[2] and "Write the one that is meant: %s" or "If that is meant, write %s"):format(table.concat(lines, "; or "))
+		return nil, (lines[2] and "Write the one that is meant: %s" or "If that is meant, write %s"):format(table.concat(lines, "; or ")), calls
+	end
+	return nil, nil, calls
+end
+
+local function plain(text)
+	return (" " .. text:gsub("%f[-%w]%-+", ""):gsub("[_.]", "-") .. " ")
+end
+
+-- Do these words, or the name of this flag, stand in one of the calls?
+local function is_in(calls, text)
+	for _, words in ipairs(calls) do
+		for i, word in ipairs(words) do
+			local name, value = word:match "^%-%-([^=]+)=(.*)$"
+			if plain(word) == plain(text) or name and (plain(name) == plain(text) or value == text)
+				or plain(table.concat(words, " ", i)):find(plain(text), 1, true) == 1 then
+				return true
+			end
+		end
+	end
+	return false
+end
+
+---Leave out of an error what was meant by its own lights where the calls say otherwise: both never name another thing.
+---@param e runner.Error
+---@param calls? string[][] the call that was meant, or those of which one was
+function M.agree(e, calls)
+	for _, of in ipairs(calls and calls[1] and { e, table.unpack(e.errors or {}) } or {}) do
+		local before, said = (of.suggestion or ""):match "^(.-)%.? ?Did you mean ('.*')%?"
+		local kept = {}
+		for text in (said or ""):gmatch "'([^']+)'" do
+			kept[#kept + 1] = is_in(calls, text) and text or nil
+		end
+		if said and not kept[1] then
+			of.suggestion = before ~= "" and before or nil
+		elseif kept[1] and said ~= "'" .. table.concat(kept, "' or '") .. "'" then
+			local first, last = of.suggestion:find(said, 1, true)
+			of.suggestion = ("%s'%s'%s"):format(of.suggestion:sub(1, first - 1), table.concat(kept, "' or '"), of.suggestion:sub(last + 1))
+		end
+		local from, to = (of.fix_required or ""):match "^Rename '(.-)' to '(.-)'$"
+		local used = (of.fix_required or ""):match "^Use (%-%-format %l+)$"
+		if to and not is_in(calls, to) then
+			of.fix_required = kept[1] and ("Rename '%s' to '%s'"):format(from, kept[1]) or ("Correct '%s'"):format(from)
+		elseif used and not is_in(calls, used) then
+			of.fix_required = "Correct the arguments before retrying"
+			of.suggestion = of.suggestion ~= "Use " .. used and of.suggestion or nil
+		end
 	end
 end
 

@@ -2,6 +2,7 @@
 -- of its declaration. Where several may be meant, each is proposed (lua/project/repair.lua parses them, and keeps what is right). For a
 -- command that changes something (`strict`) no flag is meant by the look of its value alone, and no value is changed or left out.
 
+local argv_parser = require "runner.project.argv_parser"
 local contract = require "runner.declare.contract"
 local opposites = require "runner.core.opposites"
 local reads = require "runner.project.repair_values"
@@ -42,8 +43,9 @@ end
 
 -- --- a flag ------------------------------------------------------------------------------------
 
-local FORMATS = { json = "json", yaml = "json", yml = "json", csv = "tsv", tsv = "tsv", jsonl = "jsonl", ndjson = "jsonl", table = "table" }
-local FORMAT_FLAGS = tables.set "o out output output-format as"
+local FORMATS = { json = "json", yaml = "json", yml = "json", csv = "tsv", tsv = "tsv", jsonl = "jsonl", ndjson = "jsonl", table = "table",
+	plain = "plain" }
+local FORMAT_FLAGS = tables.set "o f out output output-format as"
 local CONFIRMING = tables.set "y f force yes assume-yes auto-approve no-confirm confirm confirm-destructive live"
 local SETS = tables.set "e env d define set var v p param parameter l label t tag arg variable"
 local DRY = tables.set "n dry dryrun dry-run simulate what-if whatif preview noop"
@@ -217,11 +219,16 @@ local function emit(s, ...)
 	end
 end
 
+-- Runner's own format that one of other tools is: for what changes something none but another name of the same.
+local function format_of(s, name)
+	return not (s.strict and (name == "csv" or name:find "^ya?ml$")) and FORMATS[name] or nil
+end
+
 -- Take a value for a row, by its name or for its place: true; nil: it can't be one.
 local function put(s, row, value, is_place)
 	local is_guess, typed = nil, value
 	if value then
-		value, is_guess = reads.read(s, row, row.section and row.name == "format" and FORMATS[value:lower()] or value)
+		value, is_guess = reads.read(s, row, row.section and row.name == "format" and format_of(s, value:lower()) or value)
 	end
 	if not value and typed and row.values and not row.section then
 		local likely = {}
@@ -256,8 +263,11 @@ end
 
 -- A habit of other tools, which is no argument of the command. Returns whether its value is used; nil: it is none.
 local function foreign(s, name, value)
-	local format = FORMAT_FLAGS[name] and value and FORMATS[value] or FORMATS[name]
-	if format then
+	local asked = FORMATS[name] and name or FORMAT_FLAGS[name] and FORMATS[value or ""] and value
+	local format = asked and format_of(s, asked)
+	if asked and not format then
+		return nil -- nor is it given another value
+	elseif format then
 		emit(s, "--format", format)
 		return not FORMATS[name]
 	elseif CONFIRMING[name] and not (s.strict and name == "f" and value) then
@@ -389,8 +399,13 @@ local function has_place(s)
 	end)[1] ~= nil
 end
 
--- "a,b" and ["a","b"] are two.
-local function members(text)
+local function is_counted(row)
+	return row.type == "array" and (row.items == "integer" or row.items == "number")
+end
+
+-- "a,b" and ["a","b"] are two, as "80 443" and "80;443" are of numbers.
+local function members(s, row, text)
+	s.guessed = s.guessed or s.strict and row.items == "number" and text:find "^%d+,%d+$" ~= nil or nil -- it may be 1.5
 	local list, out = text:match "^%[(.*)%]$" or text, {}
 	local read = text:find "^%[" and require("runner.json").decode(text)
 	if type(read) == "table" then
@@ -399,20 +414,38 @@ local function members(text)
 		end
 		return out
 	end
-	for one in list:gmatch "[^,]+" do
+	for one in list:gmatch(is_counted(row) and "[^,;%s]+" or "[^,]+") do
 		out[#out + 1] = (one:match "^%s*(.-)%s*$":gsub('^"(.*)"$', "%1"))
 	end
 	return out
 end
 
 -- Take each member of a list for a row; nil: one can't be.
-local function put_members(s, row, list)
+local function put_members(s, row, list, is_place)
 	for _, one in ipairs(list) do
-		if one:find '"' or not put(s, row, one) then
+		if one:find '"' or not put(s, row, one, is_place) then
 			return nil
 		end
 	end
 	return list[1] ~= nil or nil
+end
+
+-- A value that runner's own flag doesn't take, and one of the command's own does which has the flag's name in its own: --format parquet.
+-- Where several do, each is proposed.
+local function takes_instead(s, row, name, value)
+	local part = row and row.flag or FORMAT_FLAGS[name] and "format"
+	local is_ours = not row and FORMATS[value] == value
+	if not part or is_ours or row and (row.type == "boolean" or (argv_parser.read(row, value, row.values)) ~= nil) then
+		return nil
+	end
+	local found = args_that(s, function(own)
+		return own.flag ~= part and ("-" .. own.flag .. "-"):find("-" .. part .. "-", 1, true) and free(s, own)
+			and reads.read(s, own, value) ~= nil
+	end)
+	for i, one in ipairs(found) do
+		found[i] = { row = one, cost = 0.97 }
+	end
+	return (choose(s, found) or {}).row
 end
 
 -- An option; returns how many words it has taken, and which argument has the last; nil: it is not clear what was meant.
@@ -422,12 +455,25 @@ local function option(s, token, name, value, after)
 	if not row then
 		row, negated = exact(s, plain(name))
 	end
+	local short = not row and token:find "^%-%a" and has_flag(s, "-" .. name)
+	if short and not value then
+		return put_boolean(s, short) and 1 -- -n, as the parser has it
+	elseif short then
+		return nil
+	end
 	if name == "version" and row and row.section and after and not values.is_option(after) then
 		return nil -- it is of what the command does
-	elseif CONFIRMING[plain(name)] and not own_row(s, plain(name)) then
+	elseif CONFIRMING[plain(name)] and not own_row(s, plain(name)) and not (name == "f" and FORMATS[next_value]) then
 		return 1 -- nothing confirms what nobody has looked at
+	end
+	local own = next_value and (not row or row.section) and takes_instead(s, row, name, next_value)
+	if own then
+		row, negated = own, nil
 	elseif FORMAT_FLAGS[name] and FORMATS[next_value] and not (s.strict and row or own_row(s, name)) then
 		row, used = nil, foreign(s, name, next_value)
+		if used == nil then
+			return nil
+		end
 	end
 	if row and row.section and row.name == "output" and next_value then
 		row = missing_path(s) or row
@@ -469,7 +515,7 @@ local function option(s, token, name, value, after)
 	local is_list = row.type == "array" and next_value and (next_value:find '^%[%s*"' or row.values and next_value:find ","
 		or words.is_plural(plain(name), row.flag) and not next_value:find "[%s{]" or not reads.read(s, row, next_value))
 	if is_list then
-		return put_members(s, row, members(next_value)) and (value and 1 or 2)
+		return put_members(s, row, members(s, row, next_value)) and (value and 1 or 2), row
 	end
 	return put(s, row, next_value) and (value and 1 or 2), row
 end
@@ -490,6 +536,9 @@ local function place(s, text)
 		if row.positional and (row.type == "array" or not s.slots[row]) then
 			if not s.given[row] or s.slots[row] then
 				if is_place or not s.strict then
+					if is_counted(row) and not reads.read(s, row, text) then
+						return put_members(s, row, members(s, row, text), is_place)
+					end
 					return put(s, row, text, is_place)
 				end
 			elseif row.type == "array" then
@@ -616,8 +665,18 @@ local function plain_words(s, rest)
 	return out
 end
 
+local function missing_any(s)
+	return args_that(s, function(row) return row.required and s.given[row] == nil end)[1] ~= nil
+end
+
 local function take_words(s, rest, run)
 	rest = run and rest or plain_words(s, rest)
+	local is_list = run and is_counted(run.row) and run.last - run.first + 1 == #rest and not missing_any(s)
+	local numbers = is_list and members(s, run.row, table.concat(rest, ","))
+	if is_list and reads.read(s, run.row, rest[1]:gsub("[,;]", "")) then
+		s.guessed = s.guessed or s.strict and ways_of(s, rest, run)[1] ~= nil or nil
+		return put_members(s, run.row, numbers)
+	end
 	local ways = rest[1] and ways_of(s, rest, run) or { { rows = {}, loss = 0 } }
 	for i, way in ipairs(ways) do
 		way.cost = 0.75 ^ (way.loss - ways[1].loss) * 0.97 ^ way.loss
@@ -741,13 +800,26 @@ local function fill_places(s, list)
 	return rest, run
 end
 
+-- The argument that goes by this name: its own, or what says which one.
+local function named_row(s, name)
+	local row = own_row(s, plain(name))
+	local found = row and {} or by_name(s, plain(name), nil, 1, SURE)
+	return row or sole(found) and found[1].row
+end
+
 -- Take "name=value", whose argument is certain once the places have theirs; nil: it isn't.
 local function take_named(s, named)
 	for _, one in ipairs(named) do
-		for _, row in ipairs(s.command.args) do
-			s.held[row] = s.held[row] or s.slots[row] ~= nil
+		local row, first = named_row(s, one.name), nil
+		for _, other in ipairs(s.command.args) do
+			s.held[other] = s.held[other] or s.slots[other] ~= nil
+			first = first or other.positional and not s.held[other] and not s.given[other] and other
 		end
-		if has_place(s) or not option(s, "--" .. one.name, one.name, one.value) then
+		if row and row == first then
+			if row.type == "array" or s.spelt[row] or not put(s, row, one.value, true) then
+				return nil
+			end
+		elseif has_place(s) or not option(s, "--" .. one.name, one.name, one.value) then
 			return nil
 		end
 	end

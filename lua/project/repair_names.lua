@@ -21,6 +21,12 @@ local READS = 0.5 -- a command that reads, where no verb was typed
 local MAKES = tables.set "a an new another somebody"
 local SHOW = tables.set "get show view display describe read fetch"
 
+local function sorted(word)
+	local letters = { word:byte(1, -1) }
+	table.sort(letters)
+	return string.char(table.unpack(letters))
+end
+
 -- How much alike a typed word and one of a name are: 0 to 1; true: too little so to change something; "verb": unless all else is sure.
 local function likeness(typed, word, is_verb)
 	local a, b = search_words.stem(typed), search_words.stem(word)
@@ -36,14 +42,14 @@ local function likeness(typed, word, is_verb)
 		return LOOSELY, "verb"
 	elseif words.negates(typed) or words.negates(word) then
 		return 0
-	elseif words.is_misspelt(typed, word) and not words.is_verb(typed) then
-		return 0.85
+	elseif words.is_misspelt(typed, word) and not words.is_verb(typed) and not words.has_family(typed) then
+		return 0.85, is_verb and #typed < 6 and #typed >= #word and sorted(typed) ~= sorted(word) -- "look" is no "lock"
 	elseif #word < #typed + 4 and not words.has_family(typed) and words.is_near(typed, word) then
 		return 0.8, true
 	elseif #b > 3 and typed:sub(1, #b) == b then
 		return 0.75, is_verb
 	end
-	if #typed > (is_verb and 2 or 1) and words.abbreviates(typed, word) then
+	if #typed > (is_verb and 2 or 1) and not (is_verb and words.has_family(typed)) and words.abbreviates(typed, word) then
 		return 0.65, is_verb or #typed == 2
 	end
 	return is_verb and words.is_loosely_used_for(typed, word) and LOOSELY or 0, "verb"
@@ -180,6 +186,7 @@ local function reading(typed, entry, of, is_group)
 			return nil
 		end
 	end
+	loose = loose or left_out and m.score < 0.9
 	local generic = left_out and #typed == 1 and (words.is_verb(typed[1]) or m.score < 0.85)
 	return score, { named = is_named, loose = all or generic or loose, bare = bare, level = level,
 		whole = all or generic and (m.score < 0.85 or own[#own] == "list") }

@@ -38,6 +38,16 @@ function M.is_unit(word)
 	return word ~= nil and #word > 1 and duration_of("1" .. word) ~= nil
 end
 
+-- Is another one of them a letter away? "send" may be "sent" as well as "sending".
+local function has_rival(text, list, one)
+	for _, value in ipairs(list) do
+		if value ~= one and suggest.nearest(text, { tostring(value) })[1] and suggest.distance(text:lower(), tostring(value):lower()) == 1 then
+			return true
+		end
+	end
+	return false
+end
+
 -- The only one of these words that begins so, where no other has it, and isn't more words; the only one with that number.
 local function short_of(text, list, least)
 	local lower, begin, numbers = text:lower(), {}, {}
@@ -47,7 +57,8 @@ local function short_of(text, list, least)
 		numbers[#numbers + 1] = other:match "^%a+[-_]?(%d+)$" == lower and value or nil
 	end
 	local one = sole(begin)
-	return one and tostring(one):lower():find("^" .. lower:gsub("%W", "%%%0") .. "%a%a") and one or sole(numbers)
+	one = one and tostring(one):lower():find("^" .. lower:gsub("%W", "%%%0") .. "%a%a") and one or sole(numbers)
+	return not (one and has_rival(text, list, one)) and one or nil
 end
 
 -- The one of these words that was meant.
@@ -58,7 +69,10 @@ local function one_of(text, list)
 		begin[#begin + 1] = #lower > 2 and (other:sub(1, #lower) == lower or lower:sub(1, #other) == other) and value or nil
 		used[#used + 1] = words.is_used_for(lower, other) and value or search_words.stem(lower) == search_words.stem(other) and value or nil
 	end
-	return sole(begin) or not begin[1] and (sole(suggest.nearest(text, list, 2)) or sole(used)) or nil
+	if begin[1] then
+		return not has_rival(text, list, begin[1]) and sole(begin) or nil
+	end
+	return sole(suggest.nearest(text, list, 2)) or sole(used)
 end
 
 local function letters(text)
@@ -84,10 +98,10 @@ local function reads(row, text, list)
 	return value ~= nil and not why
 end
 
--- "1,234,567" is a number; "3,4" is two.
-local function joined(text)
+-- "1,234,567" is a number; "3,4" is two. In a list, and where something is changed, nobody knows.
+local function joined(s, row, text)
 	local first, rest = text:match "^(%d%d?%d?)(,[%d,]+)$"
-	return first and rest:gsub(",%d%d%d", "") == "" and text:gsub(",", "") or nil
+	return first and not s.strict and not row.items and rest:gsub(",%d%d%d", "") == "" and text:gsub(",", "") or nil
 end
 
 -- "50GB" of what is said to be in GB, and "25%" of what is in percent.
@@ -107,11 +121,11 @@ function M.listed(s, row)
 	return row.values and values.of({ opts = { config = s.config }, lists = {} }, row) or nil
 end
 
--- "INC-881" for the number of an incident; true: the declaration doesn't say so.
+-- "INC-881" for the number of an incident; true: no name says so.
 local function number_of(s, row, text)
 	local lead, number = text:match "^(%a*)[-_]?#?(%d+)$"
 	local is_said = lead == "" and (row.flag .. " " .. (row.description or "")):lower():find "%f[%a]number"
-	for word in (lead and s.about .. " " .. row.flag .. " " .. (row.description or "") or ""):lower():gmatch "%a+" do
+	for word in (lead and s.about .. " " .. row.flag .. " " .. (s.strict and "" or row.description or "") or ""):lower():gmatch "%a+" do
 		is_said = is_said or #lead > 1 and word:sub(1, #lead) == lead:lower()
 	end
 	return number, not is_said
@@ -140,7 +154,7 @@ function M.read(s, row, text)
 	end
 	local trimmed = (list or kind == "integer" or not s.strict) and text:match "^%s*(.-)%s*$" or text
 	trimmed = kind == "integer" and without_unit(row, trimmed) or trimmed
-	for _, candidate in ipairs { text, trimmed, kind == "integer" and joined(trimmed) or trimmed,
+	for _, candidate in ipairs { text, trimmed, kind == "integer" and joined(s, row, trimmed) or trimmed,
 		kind == "duration" and duration_of(text) or trimmed,
 		list and (same_of(trimmed, list) or short_of(trimmed, list, s.strict and 3 or 2)) or trimmed,
 		by_pattern(row, trimmed) } do
@@ -150,7 +164,7 @@ function M.read(s, row, text)
 	end
 	local number, is_guess = number_of(s, row, trimmed)
 	local guess = kind == "integer" and number or list and one_of(trimmed, list)
-	if guess and reads(row, guess, list) and is_turned(guess) == is_turned(text) then
+	if guess and reads(row, guess, list) and is_turned(guess) == is_turned(text) and not (s.strict and row.items and is_guess) then
 		return tostring(guess), s.strict and (list ~= nil or is_guess)
 	end
 end
@@ -163,7 +177,7 @@ end
 function M.alike(s, row, text)
 	local list, near = not is_turned(text) and M.listed(s, row) or {}, {}
 	for _, value in ipairs(list) do
-		near[#near + 1] = #text > 2 and tostring(value):lower():find(text:lower(), 1, true) == 1 and value or nil
+		near[#near + 1] = #text > 2 and (tostring(value):lower():find(text:lower(), 1, true) == 1 or has_rival(text, { value })) and value or nil
 	end
 	near = near[1] and near or #list <= MOST_ALIKE and list or {}
 	return near[MOST_ALIKE + 1] and {} or near

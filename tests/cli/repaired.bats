@@ -72,7 +72,7 @@ repairs() {
 	[ "$fix" = "runner alert silence --id 7" ]
 }
 
-@test "REQ-C-030 of 270 wrong calls none does anything, and its fix what was meant and nothing else, or there is rightly none" {
+@test "REQ-C-030 of 326 wrong calls none does anything, and its fix what was meant and nothing else, or there is rightly none" {
 	rm -r commands
 	lua5.4 "$ROOT/tests/repair/matrix.lua" .
 	known
@@ -210,7 +210,8 @@ tempting() {
 	unfixed alerts silence --id 3,4
 	unfixed alerts silence --id '#3'
 	unfixed services scale --Replicas 1 --note=a --note=b
-	fixed services scale --replicas 1,200 --env ' PROD'
+	unfixed services scale --replicas 1,200 --env prod
+	fixed services scale --replicas 1200 --env ' PROD'
 	[ "$fix" = "runner services scale --replicas 1200 --env prod" ]
 	fixed restart service --servce web
 	[ "$fix" = "runner services restart --service web" ]

@@ -77,6 +77,29 @@ local COMMANDS = {
 	["credit transfer"] = { "mutating", "Move credit from a customer to another", [[
 		{ "from", "string", description = "Who gives" }, { "to", "string", description = "Who gets" },
 		{ "amount", "string", description = "In euro" }]] },
+	["firewall allow"] = { "mutating", "Let a network in", [[
+		{ "cidr", "string", positional = true, required = true }, { "ports", "array", items = "integer", description = "tcp or udp" },
+		{ "priority", "integer", description = "Among the rules" }, { "weight", "number" },
+		{ "factors", "array", items = "number", description = "Of the rates" }]] },
+	["firewall show"] = { "safe", "Show the rules of a network", [[
+		{ "cidr", "string", positional = true, required = true }, { "ports", "array", items = "integer", description = "Only these" },
+		{ "most", "integer", description = "Hits of a rule" }]] },
+	["firewall close"] = { "mutating", "Close ports", [[{ "ports", "array", items = "integer", positional = true, required = true }]] },
+	["campaign list"] = { "safe", "List campaigns", [[
+		{ "status", "enum", values = { "draft", "sending", "sent", "paused" }, description = "Only these" }]] },
+	["campaign pause"] = { "mutating", "Hold a campaign back", [[
+		{ "id", "integer", positional = true, required = true, description = "Of the campaign" },
+		{ "note", "string", description = "Why" }]] },
+	["campaign mark"] = { "mutating", "Set the state of a campaign", [[
+		{ "id", "integer", positional = true, required = true, description = "Of the campaign" },
+		{ "status", "enum", required = true, values = { "draft", "sending", "sent", "paused" } }]] },
+	["table load"] = { "mutating", "Fill a table", [[
+		{ "name", "string", positional = true, required = true }, { "source", "string", required = true, description = "Where it is" },
+		{ "file-format", "enum", values = { "csv", "parquet", "json" } }]] },
+	["table sample"] = { "safe", "Read some rows of a file", [[
+		{ "source", "string", positional = true, required = true }, { "file-format", "enum", values = { "csv", "parquet", "json" } }]] },
+	["schema diff"] = { "safe", "Compare two versions", [[
+		{ "from", "string", positional = true, required = true }, { "to", "string", positional = true, required = true }]] },
 }
 
 for name, one in pairs(COMMANDS) do

@@ -3,6 +3,7 @@
 something is refused, and would be done to the same. Prints what is otherwise, and fails then."""
 
 import os
+import re
 import shlex
 import sys
 
@@ -22,6 +23,19 @@ def done():
         return []
 
 
+def contradicts(error):
+    """A hint of an error that names what is in none of its calls; None: there is none."""
+    calls = error.get("fix_command") or error.get("suggestion") or ""
+    if "runner " not in calls:
+        return None
+    for one in [error, *error.get("errors", [])]:
+        hint, way = one.get("suggestion") or "", one.get("fix_required") or ""
+        for text in re.findall("'(.*?)'", hint.partition("Did you mean")[2]) + re.findall("^Rename .* to '(.*)'$", way):
+            if not re.search(rf"(^|[ ='-]){re.escape(text)}($|[ ='])", calls):
+                return text
+    return None
+
+
 def outcome(wrong, right):
     done()
     answer = call(shlex.split(wrong))
@@ -29,16 +43,22 @@ def outcome(wrong, right):
     if right != "-" and answer["ok"]:
         return None if essence(answer) == essence(call(shlex.split(right))) else f"succeeds as {answer['meta'].get('command')}"
     fix = (answer.get("error") or {}).get("fix_command")
+    other = contradicts(answer.get("error") or {})
+    if other:
+        return f"hints at {other}"
     refused = not answer["ok"] and answer["error"]["code"] == "CONFIRMATION_REQUIRED"
     if did:
         return f"has done {did}"
     if right == "-" or refused:
         return None if not fix and (not answer["ok"] or right == "-") else f"has a fix: {fix}"
-    if not fix or not fix.startswith("runner "):
+    words = shlex.split(fix or "")
+    while words and "=" in words[0]:  # as a shell sets it
+        del words[0]
+    if words[:1] != ["runner"]:
         return "has no fix"
     if any(word in fix for word in CONFIRMS):
         return f"confirms: {fix}"
-    again = essence(call(shlex.split(fix)[1:]))
+    again = essence(call(words[1:]))
     effect = done()
     wanted = essence(call(shlex.split(right)))
     assert wanted[0], right
