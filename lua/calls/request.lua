@@ -131,7 +131,7 @@ local RESERVED = {
 	_cmd = function(request, value)
 		request.cmd = type(value) == "string" and value or nil
 		request.words = request.cmd and #value <= 1024 and calls.words(value) or nil
-		return request.words ~= nil, "_cmd is not the name of a command", 'Write "_cmd":"db.migrate"'
+		return request.words ~= nil, "_cmd is not the name of a command", 'Write "_cmd":"NAME"'
 	end,
 	_opts = function() return true end, -- taken last
 	_id = function(request, value)

@@ -162,7 +162,7 @@ function M.missing(row, values)
 		field = row.name, code = "MISSING_ARGUMENT", message = ("Missing argument %s%s"):format(label(row), not (row.suggestion or values)
 			and ", which takes " .. M.expected(row) or ""),
 		suggestion = (row.suggestion or values) and advice(row, nil, values) or ("%s takes %s"):format(label(row), M.expected(row)),
-		fix_required = ("Give %s%s%s"):format(label(row), one_of(values), env),
+		fix_required = ("Give %s%s%s"):format(arg_words.given_by(row), one_of(values), env),
 	}
 end
 

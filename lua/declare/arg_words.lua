@@ -144,6 +144,28 @@ function M.slot(row)
 	return row.required and ("<%s>"):format(text) or ("[%s]"):format(text)
 end
 
+---May its value not stand on a command line?
+---@param row table
+---@return boolean
+function M.is_hidden(row)
+	return row.secret and row.type ~= "array" or false
+end
+
+---Such an argument: its value comes from a variable.
+---@param row table
+---@return string
+function M.hidden(row)
+	return (row.required and "--%s-from-env <VARIABLE>" or "[--%s-from-env <VARIABLE>]"):format(row.flag)
+end
+
+---How an argument is given, as messages say it.
+---@param row table
+---@return string
+function M.given_by(row)
+	return M.is_hidden(row) and not (attempt.call or {}).is_call and ("--%s-from-env or --%s-from-file"):format(row.flag, row.flag)
+		or M.label(row)
+end
+
 ---@param args table[]
 ---@param visit fun(row: table, kind: "positional"|"option")
 function M.each_kind(args, visit)
@@ -158,14 +180,14 @@ end
 function M.usage(command)
 	local words, optional = { "runner", command_line.typed(command.name) }, false
 	M.each_kind(command.args, function(row, kind)
-		if kind == "option" and row.required then
-			words[#words + 1] = ("--%s %s"):format(row.flag, M.placeholder(row))
+		if (kind == "option" or M.is_hidden(row)) and row.required then
+			words[#words + 1] = M.is_hidden(row) and M.hidden(row) or ("--%s %s"):format(row.flag, M.placeholder(row))
 		end
 		optional = optional or kind == "option" and not row.required
 	end)
 	words[#words + 1] = optional and "[options]" or command.arguments and "[arguments of the other program]" or nil
 	M.each_kind(command.args, function(row, kind)
-		words[#words + 1] = kind == "positional" and M.slot(row) or nil
+		words[#words + 1] = kind == "positional" and not M.is_hidden(row) and M.slot(row) or nil
 	end)
 	return table.concat(words, " ")
 end

@@ -6,6 +6,7 @@ local attempt = require "runner.core.attempt"
 local command_line = require "runner.core.command_line"
 local suggest = require "runner.core.suggest"
 local arg_errors = require "runner.declare.arg_errors"
+local arg_words = require "runner.declare.arg_words"
 local contract = require "runner.declare.contract"
 local flags = require "runner.declare.flags"
 
@@ -114,7 +115,7 @@ function M.flag(spelt, value, command)
 	local count = (spelt == "-j" and value or spelt:match "^%-j(%d+)$" or ""):match "^%d+$"
 	local row = value and format_of(spelt, value) or count and at_once(count) or file_of(spelt, value) or FLAGS[spelt]
 	row = row == CONFIRM and confirming(command) or row
-	if row then
+	if row and not (row == ALL and command and command.name and command.name ~= "help") then
 		return row[1], row[2] or row[1]
 	end
 end
@@ -257,7 +258,10 @@ function M.unknown(spelt, has_value, value, rows, command, find)
 	local negated = row and row.type ~= "boolean" and row or nil
 	local meant = negated or near[1] and find(near[1]:sub(3)) or nil
 	local problem = unknown_problem(spelt, near, negated, nil, nil, rows)
-	if meant and not negated and not fits(meant, value) then
+	if meant and not negated and arg_words.is_hidden(meant) then
+		problem.fix_required = "Give " .. arg_words.given_by(meant)
+		problem.suggestion = problem.fix_required
+	elseif meant and not negated and not fits(meant, value) then
 		problem.suggestion = ("%s It takes %s"):format(problem.suggestion, arg_errors.expected(meant))
 	end
 	return meant, problem,

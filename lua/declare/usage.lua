@@ -81,7 +81,8 @@ local function rows_of(command, all)
 		end)
 	end
 	for _, row in ipairs(contract.rows(command)) do
-		rows[#rows + 1] = (row.name == "dry_run" or all and contract.belongs(row, command) and not CONFIRMS[row.name]) and row or nil
+		rows[#rows + 1] = (row.name == "dry_run" or all and contract.belongs(row, command) and not CONFIRMS[row.name]
+			and row.source ~= "env") and row or nil
 	end
 	return rows
 end
@@ -90,7 +91,7 @@ end
 local function line(command, config, all)
 	local words = { "runner", command_line.typed(command.name) }
 	for _, row in ipairs(rows_of(command, all)) do
-		words[#words + 1] = row.positional and slot(row, config) or option(row, config)
+		words[#words + 1] = arg_words.is_hidden(row) and arg_words.hidden(row) or row.positional and slot(row, config) or option(row, config)
 	end
 	words[#words + 1] = command.arguments and "[arguments of the other program]" or nil
 	local text = table.concat(words, " ")

@@ -75,8 +75,9 @@ function M.tell(e)
 	local lines = found(e, context)
 	if lines and not e.fix_command then
 		local most = host.have_flag(call.argv, " --verbose ") and #lines or AT_TERMINAL
-		e.fix_required = e.fix_required or not lines[1]:find "^%u" and BY_USAGE or nil
-		e.place = attempt.launch.stderr_is_tty and table.concat(lines, "\n         ", 1, math.min(#lines, most)) or nil
+		local is_call = not lines[1]:find "^%u"
+		e.fix_required = e.fix_required or is_call and BY_USAGE or nil
+		e.place = is_call and attempt.launch.stderr_is_tty and table.concat(lines, "\n         ", 1, math.min(#lines, most)) or nil
 	elseif not e.fix_command and command and command.name ~= "several" and context.usage == nil and is_of_arguments(e) then
 		lines = usage.of_command(command, (attempt.project or {}).config, call and call.is_call or false)
 	end

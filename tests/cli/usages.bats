@@ -37,7 +37,7 @@ wrong() {
 	[ "$status" -eq 2 ]
 	assert_envelope
 	expect '"fix_command" not in e.error'
-	expect 'e.error.context["usage"][0] == "runner store put <key> --size <integer> [-c|--class hot|cold] [--tag <string>]... [--quick] [--password <string>] [--shape <json>] [-n|--dry-run] [--idempotency-key <string>] [--password-from-env <string>] [--password-from-file <path>]"'
+	expect 'e.error.context["usage"][0] == "runner store put <key> --size <integer> [-c|--class hot|cold] [--tag <string>]... [--quick] [--password-from-env <VARIABLE>] [--shape <json>] [-n|--dry-run] [--idempotency-key <string>] [--password-from-file <path>]"'
 	expect 'e.error.context["usage"][1:] == ["--size: How many bytes", "--class: Where it lies (default hot)"]'
 	bounded
 }
@@ -63,7 +63,7 @@ wrong() {
 }
 
 @test "words that name no command are answered with those of the group, of the name, or of which they speak" {
-	local group='["runner store drop <key> [-n|--dry-run]  # Remove a value for good", "runner store put <key> --size <integer> [-c|--class hot|cold] [--tag <string>]... [--quick] [--password <string>] [--shape <json>] [-n|--dry-run]  # Put a value into the store"]'
+	local group='["runner store drop <key> [-n|--dry-run]  # Remove a value for good", "runner store put <key> --size <integer> [-c|--class hot|cold] [--tag <string>]... [--quick] [--password-from-env <VARIABLE>] [--shape <json>] [-n|--dry-run]  # Put a value into the store"]'
 	local words
 	for words in "store frob" "store frob k" "stores frob k" "frob store" "run store frob"; do
 		# shellcheck disable=SC2086
@@ -202,4 +202,35 @@ PY
 	expect 'e.error.get("fix_command") or "in quotes" in str(e.error)'
 	call store put k --size 5 --quick a b
 	expect '"in quotes" in e.error.suggestion and "--tag" in e.error.suggestion'
+}
+
+@test "the usage of a secret argument is one that is taken as it stands" {
+	command_file vault/login <<<'return { description = "Log in", danger_level = "safe", args = { { "user", "string", required = true }, { "password", "string", secret = true, required = true } }, run = function(args) return { user = args.user } end }'
+	command_file vault/unseal <<<'return { description = "Unseal", danger_level = "safe", args = { { "key", "string", secret = true, required = true, positional = true } }, run = function() return {} end }'
+	local usage args
+	call vault login
+	usage=$(field 'e.error.context["usage"][0]')
+	[ "$usage" = "runner vault login --user <string> --password-from-env <VARIABLE> [--password-from-file <path>]" ]
+	expect '"--password-from-env or --password-from-file" in str([p["fix_required"] for p in e.error.errors])'
+	call S=hunter2 vault login --user a --password-from-env S
+	expect 'e.data == {"user": "a"}'
+	call vault unseal
+	expect 'e.error.context["usage"][0] == "runner vault unseal --key-from-env <VARIABLE> [--key-from-file <path>]"'
+	expect 'e.error.fix_required == "Give --key-from-env or --key-from-file"'
+	call S=hunter2 vault unseal --key-from-env S
+	expect 'e.ok'
+	call vault unseal --help --format plain
+	[[ $stdout == *"runner vault unseal --key-from-env <VARIABLE>"* ]]
+	for args in "--ky k1" "--kye=k1"; do
+		# shellcheck disable=SC2086
+		call vault unseal $args
+		expect '"Did you mean" not in str(e.error) and "Rename" not in str(e.error) and "k1" not in str(e.error)'
+		expect '"Give --key-from-env or --key-from-file" in str(e.error)'
+	done
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" exec <<<'{"_cmd":"vault login"}' 2>err.txt | head -n1 >out.txt
+	expect '"\"password\": <string>" in e.error.context["usage"][0] and "from-env" not in str(e.error)'
+	env -i "${CLEAN_ENV[@]}" "$RUNNER" exec <<<'{"_cmd":5}' 2>err.txt | head -n1 >out.txt
+	expect 'e.error.fix_required == "Write \"_cmd\":\"NAME\""'
+	call vault unseal --all
+	expect '"list the commands" not in str(e.error)'
 }
