@@ -110,13 +110,15 @@ local function calls_of(one, tokens, project, front, variables)
 		or level ~= "safe" and (one.bare or one.loose == true or entry.builtin and (not one.named or level == "destructive")) then
 		return {}, is_out and REFUSED or 1
 	end
-	local out = {}
+	local out, denied = {}, nil
 	for _, proposal in ipairs(arguments.proposals(command, tokens, project.config)) do
 		local repaired = proposal.words
 		local all = table.move(repaired, 1, #repaired, #front + 1, table.move(front, 1, #front, 1, {}))
 		local parsed = args.parse(command.args, all, { config = project.config, command = command, in_front = #front })
-		if not parsed.problems[1] and not confirms(all) and not is_refused_with(entry, command, parsed.values)
-			and not (one.sought and not is_searching(repaired)) then
+		local is_right = not parsed.problems[1] and not confirms(all)
+		if is_right and is_refused_with(entry, command, parsed.values) then
+			denied = REFUSED
+		elseif is_right and not (one.sought and not is_searching(repaired)) then
 			local made = table.move(front, 1, #front, 1, {})
 			for _, word in ipairs(command_line.name_words(command.name)) do
 				made[#made + 1] = word
@@ -128,7 +130,7 @@ local function calls_of(one, tokens, project, front, variables)
 				safe = level == "safe", guessed = proposal.guessed or one.guessed, maybe = proposal.dropped or level ~= "safe" and not is_sure }
 		end
 	end
-	return out
+	return out, not out[1] and denied or nil
 end
 
 -- The call that was meant, of all that are valid; else those of which one may have been.

@@ -324,8 +324,12 @@ function M.candidates(argv, at, project)
 		typed[#tokens] = table.move(parts, 1, #parts, #before + 1, table.move(before, 1, #before, 1, {}))
 	end
 	local habit, list, is_group = flag_errors.word(tokens), catalog.all(project), false -- what is refused may be meant, too
+	local groups = {} -- by the words that name them
 	for _, entry in ipairs(list) do
 		local name = not entry.builtin and command_line.name_words(entry.name) or {}
+		for i = 1, name[2] and 2 or 0 do
+			groups[i] = groups[i] or tokens[i] and words.is_same(name[1], tokens[i])
+		end
 		is_group = is_group or name[2] ~= nil and name[1] == tokens[1]
 	end
 	for _, entry in ipairs(list) do
@@ -343,7 +347,9 @@ function M.candidates(argv, at, project)
 	add_kin(out, typed, list, of)
 	add_readers(out, tokens, list, of)
 	for _, one in ipairs(out) do
-		local is_other = is_group and not one.entry.builtin and not words.is_same(one.entry.name:match "^[^.]+", tokens[1])
+		local group = not one.entry.builtin and one.entry.name:match "^[^.]+"
+		local is_other = group and not words.is_same(group, tokens[1])
+			and (groups[1] or groups[2] and one.used > 1 and not words.is_same(group, tokens[2]))
 		one.loose = one.loose or is_other and "kin" or nil
 	end
 	table.sort(out, function(a, b)

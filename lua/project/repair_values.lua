@@ -90,7 +90,7 @@ end
 
 -- Does a value say what isn't meant: "!admin", "-5", "not-admin"?
 local function is_turned(text)
-	return tostring(text):find "^%s*[!^~-]" ~= nil or words.negates(tostring(text))
+	return tostring(text):find "^[%s\"']*[!^~-]" ~= nil or words.negates(tostring(text))
 end
 
 local function reads(row, text, list)

@@ -262,6 +262,9 @@ tempting() {
 	echo '{ "allow": { "person disable": { "args": { "id": ["b"] } } } }' >only.json
 	unfixed --policy only.json person deactivate a
 	unfixed --policy only.json person disable --id a --nver
+	echo '{ "allow": { "person disable": { "args": { "id": ["b"] } }, "person suspend": {} } }' >both.json
+	unfixed --policy both.json person deactivate a
+	expect '"person suspend a" not in str(e.error)'
 	fixed --policy only.json person deactivate b
 	[ "$fix" = "runner --policy only.json person disable b" ]
 }

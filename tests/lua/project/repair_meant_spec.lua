@@ -87,7 +87,8 @@ describe("what was typed", function()
 
 	it("keeps what says no in front of a value", function()
 		for _, level in ipairs { "safe", "mutating" } do
-			for _, one in ipairs { "!full", "^full", "~full", "not-full", "no-full", "non-full", "!ful", "not full", "unfull", "-full", " !full" } do
+			for _, one in ipairs { "!full", "^full", "~full", "not-full", "no-full", "non-full", "!ful", "not full", "unfull", "-full",
+				" !full", '"!full"', "'!full'" } do
 				project({ { "mode", "enum", values = { "full", "delta", "other", "third" } } }, level)
 				assert.is_nil(call("--mode=" .. one), one)
 				project({ { "mode", "enum", values = { "full", "delta" }, required = true } }, level)

@@ -144,7 +144,7 @@ describe("a verb that a group has not", function()
 					assert.is_nil((call(line:format(verb))), line:format(verb))
 				end
 				project { ["thing show"] = "safe", ["other " .. verb] = level }
-				for _, line in ipairs { "thing %s x-1", "things %s x-1", "thing %s --id x-1", "thing other %s x-1" } do
+				for _, line in ipairs { "thing %s x-1", "things %s x-1", "thing %s --id x-1", "thing other %s x-1", "%s thing x-1", "%s things x-1" } do
 					assert.is_nil((call(line:format(verb))), line:format(verb))
 				end
 			end
