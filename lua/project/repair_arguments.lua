@@ -133,8 +133,10 @@ local WAYS = {
 	end },
 	{ 0.88, loose = true, is = function(name, row) return #name > 2 and words.is_near(name, row.flag) end },
 	{ 0.88, is = function(name, row) return words.is_used_for(name, row.flag) end },
-	{ 0.85, is = function(name, row, s) return #name > (s.strict and 2 or 1) and words.abbreviates(name, row.flag) end },
-	{ 0.85, is = function(name, row, s) return #name == 1 and row.flag:sub(1, 1) == name and (row.type ~= "boolean" or not s.strict) end },
+	{ 0.85, is = function(name, row, s) return #name > (s.strict and 2 or 1) and not (s.strict and row.section)
+		and words.abbreviates(name, row.flag) end },
+	{ 0.85, is = function(name, row, s) return #name == 1 and row.flag:sub(1, 1) == name
+		and not (s.strict and (row.section or row.type == "boolean")) end },
 	{ 0.8, loose = true, is = function(name, row) return #name > 4 and covers(row.flag, name, any) end },
 	{ 0.7, loose = true, ours = true, is = function(name, row)
 		return #name > 4 and #row.flag < #name + 3 and words.is_near(name, row.flag)
