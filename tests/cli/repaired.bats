@@ -72,7 +72,7 @@ repairs() {
 	[ "$fix" = "runner alert silence --id 7" ]
 }
 
-@test "REQ-C-030 of 326 wrong calls none does anything, and its fix what was meant and nothing else, or there is rightly none" {
+@test "REQ-C-030 of 327 wrong calls none does anything, and its fix what was meant and nothing else, or there is rightly none" {
 	rm -r commands
 	lua5.4 "$ROOT/tests/repair/matrix.lua" .
 	known
