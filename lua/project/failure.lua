@@ -115,6 +115,8 @@ function M.reply(e)
 		local fix, advice, calls = repair.command(attempt)
 		repair.agree(e, calls)
 		e.fix_command = fix
+		local listed = advice and not fix and (e.suggestion or ""):match "^Valid values: [^.?]*" -- stays in front of what may be meant
+		advice = listed and listed .. ". " .. advice or advice
 		e.suggestion = advice and (not fix or e.code == "COMMAND_NOT_FOUND") and advice or e.suggestion
 	end
 	if e.phase == "validation" then

@@ -107,6 +107,7 @@ local function calls_of(one, tokens, project, front, variables)
 	if one.level and (LEVELS[level] or 0) > one.level then
 		return {} -- a verb that reads never changes, and one that makes never destroys
 	elseif not command or command.requires_person or command.raw or is_refused(entry, level)
+		or entry.builtin and (" " .. table.concat(tokens, " ") .. " "):find(" -- ", 1, true) -- a call of its own stands there, as of `watch`
 		or level ~= "safe" and (one.bare or one.loose == true or entry.builtin and (not one.named or level == "destructive")) then
 		return {}, is_out and REFUSED or 1
 	end

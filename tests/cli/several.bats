@@ -461,7 +461,8 @@ offers() {
 		        "grace=2s": "RUNNER_GRACE=2000ms", "retries=1": "RUNNER_RETRIES=1", "retry-delay=5ms": "RUNNER_RETRY_DELAY=5ms",
 		        "warnings-as-errors": "--warnings-as-errors", "yes": "--yes", "non-interactive": "--non-interactive", "cwd=sub": f"PWD={here}/sub",
 		        "config=other.lua": f"--config={here}/other.lua", "context=prod": f"RUNNER_CONTEXT=prod#{here}/runner.lua", "no-config": "--no-config",
-		        "policy=given.json": f"RUNNER_POLICY={here}/given.json", "plain": "RUNNER_PLAIN=1", "width=50": "--width=50",
+		        "policy=given.json": f"RUNNER_POLICY={here}/given.json", "subject=agent-7": "RUNNER_SUBJECT=agent-7",
+		        "plain": "RUNNER_PLAIN=1", "width=50": "--width=50",
 		        "no-injection-protection": "--no-injection-protection"}
 		rows = lambda e: e["data"]["calls"]
 		# What the answer then is.
