@@ -317,10 +317,13 @@ end
 local WITHDRAW = [[UPDATE approvals SET state = 'rejected', decided_ms = ?, decided_by = '{"by":"default"}', told = 1,
 	why = 'made again when there was room' WHERE id = ? RETURNING *]]
 
--- In the audit ledger, or it stays as it is. What is decided already comes back.
+-- In the audit ledger, or it stays as it is. What is decided already comes back. What has begun to wait since this call looked
+-- is another's.
 local function withdraw(db, is)
 	local row = last(db, is)
-	if not row or row.state ~= "pending" then
+	if not row or row.id ~= is.waiting then
+		return nil
+	elseif row.state ~= "pending" then
 		return row
 	end
 	row = db:row(WITHDRAW, host.wall_ms(), row.id)
@@ -444,6 +447,7 @@ function M.answer(a)
 			return look(db, looked_for)
 		end)
 	end
+	looked_for.waiting = row and row.id
 	if why then
 		warn(why)
 	elseif row and row.runs then

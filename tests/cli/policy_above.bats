@@ -295,6 +295,27 @@ undoable() {
 	grep -F "\"$typed\"" audit.jsonl | grep -q '"decision":"confirmed"'
 }
 
+@test "what has begun to wait since a call looked for room is another's wish, and waits on" {
+	setup_stage
+	cat >runner.lua <<-'LUA'
+		return { before = function(ctx)
+			while not require("fs").stat("go") do require("fs").append("looked", "x\n") ctx:sleep(0.05) end end }
+	LUA
+	policy '"allow": { "deploy": { "max_calls": 5, "above": "ask" } }'
+	env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" timeout 100 "$RUNNER" --policy p.json deploy --n 7 >first.json 2>/dev/null &
+	local first=$!
+	until_true test -e looked
+	policy '"allow": { "deploy": { "max_calls": 0, "above": "ask" } }'
+	waits deploy --n 7
+	touch go
+	wait "$first"
+	effects '7 '
+	waiting 1
+	expect "e.data[0]['id'] == '$id'"
+	person approve "$id"
+	effects '7 7 '
+}
+
 @test "nobody is asked about a destructive call that a quota refuses all the same" {
 	setup_stage
 	command_file wipe <<-'LUA'
