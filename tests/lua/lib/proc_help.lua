@@ -72,9 +72,9 @@ function M.exists(pid)
 	if not stat then
 		return false
 	end
-	local state = stat:read("a"):match("%) (%a)")
+	local state = (stat:read("a") or ""):match("%) (%a)") -- what ends meanwhile has no more to read
 	stat:close()
-	return state ~= "Z"
+	return state ~= nil and state ~= "Z"
 end
 
 function M.gone_soon(pid)
