@@ -26,6 +26,14 @@ setup_stage() {
 	begin_person
 }
 
+# A command that destroys: 9 among the effects.
+wipes() {
+	command_file wipe <<-'LUA'
+		return { description = "Wipe", danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
+			run = function() require("fs").append("effects", "9\n") return { effect = "deleted" } end }
+	LUA
+}
+
 policy() {
 	printf '{ "subject": "agent-7", %s }\n' "$1" >p.json
 }
@@ -318,10 +326,7 @@ undoable() {
 
 @test "nobody is asked about a destructive call that a quota refuses all the same" {
 	setup_stage
-	command_file wipe <<-'LUA'
-		return { description = "Wipe", danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
-			run = function() require("fs").append("effects", "9\n") return { effect = "deleted" } end }
-	LUA
+	wipes
 	policy '"allow": { "wipe": { "max_calls": 0, "above": "refuse" }, "*": {} }, "above": "ask", "confirm": ["wipe"]'
 	denied allow.wipe.max_calls wipe
 	call policy check p.json wipe
@@ -402,10 +407,7 @@ undoable() {
 
 @test "neither a flag, a terminal of its own, a command that calls it, several in one call nor a workflow is a person" {
 	setup_stage
-	command_file wipe <<-'LUA'
-		return { description = "Wipe", danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
-			run = function() require("fs").append("effects", "9\n") return { effect = "deleted" } end }
-	LUA
+	wipes
 	command_file outer <<-'LUA'
 		return { description = "Outer", danger_level = "mutating", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
 			run = function(_, ctx) local done, e = ctx:call("deploy", {}) return done and { effect = "updated" } or ctx:fail(e.code, e.message) end }
@@ -457,10 +459,7 @@ undoable() {
 
 @test "a form that a client fills in makes no room, and decides what waits where there is some" {
 	setup_stage
-	command_file wipe <<-'LUA'
-		return { description = "Wipe", danger_level = "destructive", exit_codes = { TIMEOUT = { retryable = false, side_effects = "partial" } },
-			run = function() require("fs").append("effects", "9\n") return { effect = "deleted" } end }
-	LUA
+	wipes
 	policy '"allow": { "*": {}, "wipe": { "max_calls": "1/h" } }, "above": "ask"'
 	env -i "${CLEAN_ENV[@]}" XDG_STATE_HOME="$PWD/state" RUNNER="$RUNNER" RUNNER_POLICY="$PWD/p.json" PYTHONPATH="$ROOT/tests/cli/lib" \
 		PYTHONDONTWRITEBYTECODE=1 timeout 100 python3 - >answer <<-'PY'
