@@ -236,7 +236,7 @@ local function part_of(word, argv)
 		at, dashes = at or token == word and i or nil, dashes or not at and token == "--"
 	end
 	if dashes and word:find "^%-" then
-		return "Leave out the '--' in front: what stands behind it is a value, and no flag"
+		return "Leave out the '--': what follows it is taken for a value, not for a flag"
 	end
 	local flag = at and (argv[at - 2] or ""):match "^%-%-?(%a[%w-]*)$"
 	for _, row in ipairs(flag and attempt.command and attempt.command.args or {}) do

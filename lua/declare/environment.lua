@@ -29,7 +29,7 @@ M.rows = {
 	{ name = "RUNNER_TRUST", description = "Directory whose owner is trusted like you, for the Lua files below it; lists read its projects" },
 	{ name = "RUNNER_CONTEXT", description = "The context of runner.lua to use where --context names none. Set for children" },
 	{ name = "RUNNER_POLICY", description = "Policy files that hold for every call, separated by :; empty is an error. Set for children" },
-	{ name = "RUNNER_SUBJECT", description = "Whose all calls are, where no policy says it; empty is an error. Set for children" },
+	{ name = "RUNNER_SUBJECT", description = "Whose calls these are, where no policy says so; empty is an error. Set for children" },
 	{ name = "RUNNER_SEED", accepts = is_seed, description = "Seed of the retry jitter, for reproducible delays" },
 	{ name = "RUNNER_LOAD_TIMEOUT", accepts = is_duration, description = "How long a file may take to load (5s)" },
 	{ name = "RUNNER_MAX_STDIN_BYTES", accepts = is_size,

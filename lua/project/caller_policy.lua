@@ -444,7 +444,7 @@ function M.take_subject(given, all)
 			return invalid(nil, ("%s has no name of a subject"):format(from), "Give it at most 200 bytes of one line, such as agent-7")
 		elseif name and by and by.subject ~= name then
 			return refused(by, "subject", ("%s is not allowed: its subject is '%s'"):format(from, by.subject),
-				{ fix_required = ("%s %s: whose call this is has been said"):format(one[3], from) })
+				{ fix_required = ("%s %s: whose call this is has already been said"):format(one[3], from) })
 		end
 		by = by or name and { path = from, subject = name }
 		host.setenv(SUBJECT, name or os.getenv(SUBJECT))

@@ -182,7 +182,7 @@ return {
 		{ name = "policy", type = "path", front = true, yields = true, section = "Settings",
 			description = "Allow no more than this JSON file says, to this call and to what it starts" },
 		{ name = "subject", type = "string", front = true, yields = true, section = "Settings",
-			description = "Whose call this is, and what it starts, where no policy says it (RUNNER_SUBJECT)" },
+			description = "Whose call this is, and whatever it starts, where no policy says so (RUNNER_SUBJECT)" },
 		{ name = "plain", type = "boolean", yields = true, section = "Output",
 			description = "At a terminal, a plain line for each change: no colours, no line that moves (RUNNER_PLAIN=1)" },
 		{ name = "width", type = "integer", min = 0, max = 1000, yields = true, section = "Output",
