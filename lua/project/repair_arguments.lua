@@ -450,6 +450,33 @@ local function takes_instead(s, row, name, value)
 	return (choose(s, found) or {}).row
 end
 
+-- What a flag is meant by that goes by no right name, as `meant_by`: what takes a value is no switch.
+local function otherwise(s, name, value, next_value)
+	local row, used = meant_by(s, plain(name), next_value)
+	local is_other = row and row.type == "boolean" and next_value and not TRUE[next_value:lower()] and not FALSE[next_value:lower()]
+		and (value or not row.section)
+	return not (is_other and row.name ~= "dry_run") and row or nil, used
+end
+
+-- The switch that goes by another name: "compression" of --no-compression is compress.
+local function switch(s, name)
+	local sure = by_name(s, name, nil, 1, SURE)
+	local found = sole(sure[1] and sure or by_name(s, name, nil, SURE + 1, SURE + 3))
+	local row = found and found.row.type == "boolean" and found.row or nil
+	s.guessed = row and s.strict and not sure[1] or s.guessed
+	return row
+end
+
+-- Take the value of a flag, or all that it lists: true; nil: it can't be its value.
+local function take_value(s, row, name, value)
+	local is_list = row.type == "array" and value and (value:find '^%[%s*"' or row.values and value:find ","
+		or words.is_plural(plain(name), row.flag) and not value:find "[%s{]" or not reads.read(s, row, value))
+	if is_list then
+		return put_members(s, row, members(s, row, value))
+	end
+	return put(s, row, value)
+end
+
 -- An option; returns how many words it has taken, and which argument has the last; nil: it is not clear what was meant.
 local function option(s, token, name, value, after)
 	local next_value, used = value or after and not values.is_option(after) and after or nil, nil
@@ -458,10 +485,8 @@ local function option(s, token, name, value, after)
 		row, negated = exact(s, plain(name))
 	end
 	local short = not row and token:find "^%-%a" and has_flag(s, "-" .. name)
-	if short and not value then
-		return put_boolean(s, short) and 1 -- -n, as the parser has it
-	elseif short then
-		return nil
+	if short then
+		return not value and put_boolean(s, short) and 1 or nil -- -n, as the parser has it
 	end
 	if name == "version" and row and row.section and after and not values.is_option(after) then
 		return nil -- it is of what the command does
@@ -485,16 +510,10 @@ local function option(s, token, name, value, after)
 		if s.strict and name:find "^%u[%u%d_]+$" then
 			return nil -- a variable, for what else
 		end
-		row, used = meant_by(s, plain(name), next_value)
-		local is_other = row and row.type == "boolean" and next_value and not TRUE[next_value:lower()] and not FALSE[next_value:lower()]
-			and (value or not row.section)
-		row = not (is_other and row.name ~= "dry_run") and row or nil -- what takes a value is no switch
+		row, used = otherwise(s, name, value, next_value)
 	end
 	if used == nil and not row and not listed and name:find "^no%-" and not value then
-		local sure = by_name(s, plain(name):sub(4), nil, 1, SURE)
-		row = sole(sure[1] and sure or by_name(s, plain(name):sub(4), nil, SURE + 1, SURE + 3))
-		row, negated = row and row.row.type == "boolean" and row.row or nil, true -- --no-compression of compress
-		s.guessed = row and s.strict and not sure[1] or s.guessed
+		row, negated = switch(s, plain(name):sub(4)), true
 	end
 	local spelt, to = spelling(s, token), row or listed
 	if to and (s.spelt[to] or spelt) ~= spelt then
@@ -514,12 +533,7 @@ local function option(s, token, name, value, after)
 		return put_boolean(s, row, value or takes and after or nil, negated) and (takes and 2 or 1)
 	end
 	s.sure = s.sure + (spelt == true and not row.section and 1 or 0)
-	local is_list = row.type == "array" and next_value and (next_value:find '^%[%s*"' or row.values and next_value:find ","
-		or words.is_plural(plain(name), row.flag) and not next_value:find "[%s{]" or not reads.read(s, row, next_value))
-	if is_list then
-		return put_members(s, row, members(s, row, next_value)) and (value and 1 or 2), row
-	end
-	return put(s, row, next_value) and (value and 1 or 2), row
+	return take_value(s, row, name, next_value) and (value and 1 or 2), row
 end
 
 -- --- words ----------------------------------------------------------------------------------------
