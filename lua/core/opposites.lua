@@ -22,6 +22,14 @@ for a, b in ([[include exclude; included excluded;
 	PAIRS[a .. " " .. b], PAIRS[b .. " " .. a] = true, true
 end
 
+---Is one of two words the opposite of the other, by a pair that is known?
+---@param a string in lower case
+---@param b string
+---@return boolean
+function M.is_pair(a, b)
+	return PAIRS[a .. " " .. b] or false
+end
+
 ---Does a part of a word say no?
 ---@param part string in lower case
 ---@return boolean
@@ -83,7 +91,7 @@ function M.are(a, b)
 	local of_a, of_b = parts_beside(a, b), parts_beside(b, a)
 	for _, x in ipairs(of_a) do
 		for _, y in ipairs(of_b) do
-			if PAIRS[x .. " " .. y] or is_denied(x, y) or is_denied(y, x) then
+			if M.is_pair(x, y) or is_denied(x, y) or is_denied(y, x) then
 				return true
 			end
 		end

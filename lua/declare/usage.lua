@@ -149,7 +149,7 @@ end
 
 ---One call, and what its arguments mean.
 ---@param call string
----@param list {term: string, description?: string, default?: any}[]
+---@param list {term?: string, name?: string, description?: string, default?: any}[] one of the first two
 ---@return string[]
 function M.explained(call, list)
 	local out = M.lines()
@@ -158,7 +158,7 @@ function M.explained(call, list)
 		local default = one.default ~= nil and type(one.default) ~= "table" and ("default %s"):format(tostring(one.default)) or nil
 		local text = M.said(one.description and default and ("%s (%s)"):format(one.description, default) or one.description or default)
 		if text then
-			M.add(out, ("%s: %s"):format(one.term, text))
+			M.add(out, ("%s: %s"):format(one.term or one.name, text))
 		end
 	end
 	out.left = nil
@@ -219,9 +219,6 @@ end
 ---@return string[]
 function M.of_tool(tool, is_progressive)
 	local list = M.of_schema(tool.inputSchema)
-	for _, one in ipairs(list) do
-		one.term = one.name
-	end
 	return M.explained(tool_call(tool, list, is_progressive), list)
 end
 

@@ -283,6 +283,16 @@ function M.is_listed(command)
 		and not require("runner.project.caller_policy").permits_level(command.danger_level))
 end
 
+local DECIDES = { approve = true, reject = true } -- built-in: what they mean is a decision
+
+---May a person alone call it?
+---@param entry table of M.list
+---@param command? table loaded; nil: as far as its name says
+---@return boolean
+function M.is_for_person(entry, command)
+	return entry.builtin and DECIDES[entry.name] or command and command.requires_person or false
+end
+
 ---M.load, where what can't be loaded is left out with a warning, and what is gone without.
 ---@param listed table an entry of M.list
 ---@param project table

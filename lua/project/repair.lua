@@ -28,7 +28,6 @@ local EVEN = 0.99 -- as likely as the likeliest: nobody decides between them
 local BARRED = 4 / 3 -- how much likelier a call that changes something is than one that no repair may name
 local REFUSED = 1 / MARGIN / BARRED -- of one that a policy refuses: it is as near as if it were allowed
 local LEVELS = { safe = 1, mutating = 2, destructive = 3 }
-local DECIDES = tables.set "approve reject" -- for a person: what it means is a decision
 local LEAD = tables.set "run runner call exec do invoke please"
 
 -- Where the words begin that may name a command: behind flags, and "run".
@@ -99,14 +98,14 @@ end
 local function calls_of(one, tokens, project, front, variables)
 	local entry = one.entry
 	local is_out = is_refused(entry)
-	local command = not (entry.builtin and DECIDES[entry.name]) and not is_out and catalog.load(entry, project)
+	local command = not catalog.is_for_person(entry) and not is_out and catalog.load(entry, project)
 	local level = command and command.danger_level
 	if variables ~= "" and level ~= "safe" then
 		return {}, 1
 	end
 	if one.level and (LEVELS[level] or 0) > one.level then
 		return {} -- a verb that reads never changes, and one that makes never destroys
-	elseif not command or command.requires_person or command.raw or is_refused(entry, level)
+	elseif not command or catalog.is_for_person(entry, command) or command.raw or is_refused(entry, level)
 		or entry.builtin and (" " .. table.concat(tokens, " ") .. " "):find(" -- ", 1, true) -- a call of its own stands there, as of `watch`
 		or level ~= "safe" and (one.bare or one.loose == true or entry.builtin and (not one.named or level == "destructive")) then
 		return {}, is_out and REFUSED or 1

@@ -94,13 +94,13 @@ function M.is_used_for(a, b)
 	return search_words.is_same(search_words.stem(a), search_words.stem(b))
 end
 
--- Each word of a line says the opposite of its neighbour: of those that are only sometimes used for one another, some are.
+-- Each verb says the opposite of its neighbour, besides those of core/opposites: of those that are only sometimes used for one another,
+-- some are.
 local OPPOSITE = {}
-for a, b in ([[grow shrink; increase decrease; enlarge reduce; start stop; launch halt; run stop; enable disable; activate deactivate;
-	add remove; open close; lock unlock; block unblock; block allow; deny allow; attach detach; pause resume; suspend resume; begin end;
-	suspend reactivate; raise lower; push pull; upload download; import export; load dump; create delete; new delete; promote demote;
-	upgrade downgrade; grant revoke; hide show; publish hide; connect disconnect; join leave; login logout; approve reject; send receive;
-	backup restore; archive restore; assign unassign; boot shutdown; mute unmute; silence unsilence; install uninstall; set unset; put get;
+for a, b in ([[grow shrink; enlarge reduce; launch halt; run stop; activate deactivate; block unblock; block allow; pause resume;
+	suspend resume; begin end; suspend reactivate; raise lower; load dump; create delete; new delete; publish hide;
+	connect disconnect; join leave; login logout; approve reject; send receive; backup restore; archive restore;
+	assign unassign; boot shutdown; mute unmute; silence unsilence; install uninstall; set unset; put get;
 	subscribe unsubscribe]]):gmatch "(%l+) (%l+)" do
 	OPPOSITE[a .. " " .. b], OPPOSITE[b .. " " .. a] = true, true
 end
@@ -111,7 +111,7 @@ local RELATIVE = tables.set "grow shrink increase decrease reduce expand extend 
 ---@param b string
 ---@return boolean
 function M.is_loosely_used_for(a, b)
-	local says_more = OPPOSITE[a .. " " .. b] or RELATIVE[a] or RELATIVE[b] or a == "re" .. b or b == "re" .. a
+	local says_more = OPPOSITE[a .. " " .. b] or opposites.is_pair(a, b) or RELATIVE[a] or RELATIVE[b] or a == "re" .. b or b == "re" .. a
 	return not says_more and (search_words.same[search_words.stem(a)] or {})[search_words.stem(b)] ~= nil
 end
 
@@ -441,6 +441,7 @@ end
 
 -- Which side of a value is meant.
 local SIDES = tables.set "older newer min max minimum maximum above below over under least most larger smaller longer shorter fewer"
+local LIMITS = tables.set "max most" -- which also say how many
 local SAID_SIDES = tables.set "since last from after before until within lookback timeout wait deadline"
 
 ---Has one of two names a side that the other doesn't say? What other words say a side is only known of names that mean the same.
@@ -448,26 +449,20 @@ local SAID_SIDES = tables.set "since last from after before until within lookbac
 ---@param other string of an argument
 ---@return boolean
 function M.is_other_side(name, other)
-	local function has(text, part, set)
-		for word in text:gmatch "%l+" do
-			if word == part or set and (SIDES[word] or set[word]) then
+	local said = M.is_same_flag(name, other) and SAID_SIDES
+	local function has_alone(from, to, but)
+		for part in from:gmatch "%l+" do
+			local is_other = SIDES[part] and not but[part]
+			for word in to:gmatch "%l+" do
+				is_other = is_other and word ~= part and not (said and (SIDES[word] or said[word]))
+			end
+			if is_other then
 				return true
 			end
 		end
 		return false
 	end
-	local is_same = M.is_same_flag(name, other)
-	for part in other:gmatch "%l+" do
-		if SIDES[part] and not has(name, part, is_same and SAID_SIDES) then
-			return true
-		end
-	end
-	for part in name:gmatch "%l+" do
-		if SIDES[part] and part ~= "max" and part ~= "most" and not has(other, part, is_same and SAID_SIDES) then
-			return true
-		end
-	end
-	return false
+	return has_alone(other, name, {}) or has_alone(name, other, LIMITS)
 end
 
 -- Words in the name of a flag that say nothing about which one it is.

@@ -43,10 +43,6 @@ local function is_own(c)
 	return not c.builtin
 end
 
-local function is_any()
-	return true
-end
-
 -- The group that a word names, and its commands: by its name, or another form of it.
 local function group_of(word, list)
 	local found
@@ -145,7 +141,7 @@ end
 local function nearest(words, list, wanted)
 	local names, by_name = {}, {}
 	for _, c in ipairs(list) do
-		names[#names + 1] = wanted(c) and repair_words.negates(c.name) == repair_words.negates(words[1]) and c.name or nil
+		names[#names + 1] = (not wanted or wanted(c)) and repair_words.negates(c.name) == repair_words.negates(words[1]) and c.name or nil
 		by_name[c.name] = c
 	end
 	return by_name[suggest.nearest(table.concat(words, ".", 1, math.min(#words, 2)), names, 1)[1]
@@ -180,7 +176,7 @@ local function otherwise(words, m, list, project)
 	local only = m.group and not m.below[2] and m.below[1]
 	local is_other = only and (m.is_refused or repair_words.has_family(verb) and not repair_words.kinship(verb, only.name:match "[^.]+$"))
 	local near = m.group and (not is_other and only or nearest_below(verb, m))
-		or not m.group and (nearest(words, list, is_own) or not habit and nearest(words, list, is_any))
+		or not m.group and (nearest(words, list, is_own) or not habit and nearest(words, list))
 	if near and catalog.rows({ near }, project)[1] then
 		return did_you_mean { near.name }
 	elseif m.few then
@@ -207,11 +203,11 @@ local function by_flags(m, project)
 	table.sort(m.entries, function(a, b)
 		return missing[a] < missing[b] or missing[a] == missing[b] and order[a] < order[b]
 	end)
-	local n = 0
-	for i, entry in ipairs(m.entries) do
-		n = missing[entry] == missing[m.entries[1]] and i or n
+	local few = {}
+	for _, entry in ipairs(m.entries) do
+		few[#few + 1] = missing[entry] == missing[m.entries[1]] and entry or nil
 	end
-	m.few = n < #m.entries and n <= MOST_NAMED and missing[m.entries[1]] < math.huge and table.move(m.entries, 1, n, 1, {}) or nil
+	m.few = #few < #m.entries and not few[MOST_NAMED + 1] and missing[few[1]] < math.huge and few or nil
 end
 
 -- The commands that words may mean, the likeliest first: those that they name, those of the group that they name, or those of which

@@ -15,7 +15,6 @@ local M = {}
 local AT_TERMINAL = 3 -- lines, but with --verbose
 local NAMES = 100 -- bytes for those of whose usage there is no room
 local BY_USAGE = "Write a call as error.context.usage has them, or run 'runner' to list the commands"
-local DECIDES = tables.set "approve reject" -- for a person
 
 ---Commands that may be told of, as lines: the likeliest with all that a call needs, the others by their names.
 ---@param entries {name: string}[] as the catalog has them, the likeliest first
@@ -27,7 +26,7 @@ function M.of_entries(entries, project, is_likely)
 	lines.left = lines.left - NAMES
 	for _, entry in ipairs(entries) do
 		local command = catalog.load(entry, project)
-		if command and catalog.is_listed(command) and not (command.requires_person or entry.builtin and DECIDES[entry.name]) then
+		if command and catalog.is_listed(command) and not catalog.is_for_person(entry, command) then
 			local text = usage.call(command, project.config, (attempt.call or {}).is_call)
 			local about = usage.said(command.description)
 			if is_likely == false or others[1] or not usage.add(lines, about and ("%s  # %s"):format(text, about) or text) then
@@ -61,18 +60,13 @@ local function said(lines)
 	return out
 end
 
--- Of words that name no command, the lines that its error has.
-local function found(e, context)
-	local lines = e.code == "COMMAND_NOT_FOUND" and context.usage
-	return type(lines) == "table" and type(lines[1]) == "string" and lines or nil
-end
-
 ---What an error says of calls, where it names none that is right: of its own command, or as it has it already.
 ---@param e runner.Error
 function M.tell(e)
 	local command, call = attempt.command, attempt.call
 	local context = type(e.context) == "table" and e.context or {}
-	local lines = found(e, context)
+	local lines = e.code == "COMMAND_NOT_FOUND" and context.usage
+	lines = type(lines) == "table" and type(lines[1]) == "string" and lines or nil -- a command of the project may have another
 	if lines and not e.fix_command then
 		local most = host.have_flag(call.argv, " --verbose ") and #lines or AT_TERMINAL
 		local is_call = not lines[1]:find "^%u"
